@@ -1,0 +1,1 @@
+//! What a Rust cell imports to write a controller.

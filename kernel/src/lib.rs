@@ -1,0 +1,4 @@
+//! The program `kernetes`: Jupyter, cell languages, kubectl, plots, grading, around a cluster-core cluster.
+
+pub mod output;
+pub mod session;
