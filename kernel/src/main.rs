@@ -1,1 +1,44 @@
-fn main() {}
+//! The command line: one variant a subcommand, its handler in a file of its own.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use kernetes::exit::{self, Failure};
+
+/// A Jupyter kernel with a whole Kubernetes cluster inside.
+///
+/// Exit codes: 0 right, 1 the answer is no, 2 wrong usage, 3 a fault of our own.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Lab(kernetes::lab::Lab),
+    Run(kernetes::notebook::Run),
+}
+
+fn main() -> ExitCode {
+    let command = CommandLine::parse().command;
+    let outcome = std::panic::catch_unwind(|| match command {
+        Command::Lab(lab) => lab.start(),
+        Command::Run(run) => run.start(),
+    });
+    // The panic itself has already been told on stderr.
+    exit::code(
+        outcome.unwrap_or_else(|_| Err(Failure::Fault("stopped by an internal fault".to_owned()))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::CommandLine::command().debug_assert();
+    }
+}

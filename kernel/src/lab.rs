@@ -1,0 +1,155 @@
+//! `kernetes lab`: JupyterLab with this kernel, set up in the project's own folder.
+//!
+//! Everything it needs stands in `.kernetes/` of the current folder: a Python environment with the pinned JupyterLab
+//! and, inside of it, the kernelspec. Nothing else on the machine changes; deleting the folder undoes it all.
+
+use std::fmt::Display;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::exit::{Failure, Outcome};
+
+/// What is installed into the environment; the same file serves the project's tests.
+const REQUIREMENTS: &str = include_str!("../requirements.txt");
+
+/// Settings of JupyterLab itself: it asks the network for no news and no updates.
+const OVERRIDES: &str = r#"{
+  "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}
+}
+"#;
+
+/// Open JupyterLab on the lessons, with the kernel installed (sets up what it needs in `.kernetes/`)
+#[derive(clap::Args)]
+pub struct Lab {
+    /// The folder to open [default: `notebooks` if there is one, else the current folder]
+    dir: Option<PathBuf>,
+    /// Arguments for `jupyter lab` itself, after `--`
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+impl Lab {
+    pub fn start(self) -> Outcome {
+        let here = std::env::current_dir().map_err(fault("the current folder"))?;
+        let dir = match self.dir {
+            Some(dir) => dir,
+            None if here.join("notebooks").is_dir() => here.join("notebooks"),
+            None => here.clone(),
+        };
+        if !dir.is_dir() {
+            return Err(Failure::Usage(format!(
+                "{}: no such folder; give the folder to open",
+                dir.display()
+            )));
+        }
+        let environment = Environment {
+            root: here.join(".kernetes/venv"),
+        };
+        environment.set_up()?;
+        step(format_args!("opening JupyterLab on {}", dir.display()));
+        let mut jupyter = environment.program("jupyter");
+        jupyter.args(["lab", "--allow-root", "--ServerApp.root_dir"]);
+        jupyter.arg(dir.canonicalize().map_err(fault(dir.display()))?);
+        // This process becomes JupyterLab: signals and the exit code are then its own.
+        Err(fault("jupyter lab")(jupyter.args(&self.arguments).exec()))
+    }
+}
+
+/// A Python virtual environment (<https://docs.python.org/3/library/venv.html>).
+struct Environment {
+    root: PathBuf,
+}
+
+impl Environment {
+    fn program(&self, name: &str) -> Command {
+        Command::new(self.root.join("bin").join(name))
+    }
+
+    /// Creates the environment, or reuses the one that is there and whose requirements are still the same.
+    fn set_up(&self) -> Result<(), Failure> {
+        let installed = self.root.join("requirements.txt");
+        if std::fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
+            step(format_args!(
+                "using the Python environment in {}",
+                self.root.display()
+            ));
+        } else {
+            self.create()?;
+            step("installing JupyterLab into it (once; this can take a minute or two)");
+            let wanted = self.root.join("wanted.txt");
+            write(&wanted, REQUIREMENTS)?;
+            let mut pip = self.program("python");
+            pip.args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--requirement",
+            ])
+            .arg(&wanted);
+            finish(
+                &mut pip,
+                "pip could not install JupyterLab; it needs the network this once",
+            )?;
+            let settings = self.root.join("share/jupyter/lab/settings");
+            std::fs::create_dir_all(&settings).map_err(fault(settings.display()))?;
+            write(&settings.join("overrides.json"), OVERRIDES)?;
+            // Last, so that a set-up that was cut short is not taken for a whole one.
+            std::fs::rename(&wanted, &installed).map_err(fault(installed.display()))?;
+        }
+        step("installing the kernel into it");
+        install_kernel(&self.root)
+    }
+
+    fn create(&self) -> Result<(), Failure> {
+        step(format_args!(
+            "making a Python environment in {}",
+            self.root.display()
+        ));
+        let made = Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&self.root)
+            .stdout(Stdio::null())
+            .status();
+        let hint = match made {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(_) => {
+                "python3 can't make a virtual environment here; on Debian and Ubuntu: apt install python3-venv"
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                "python3 is not installed; JupyterLab needs it. On Debian and Ubuntu: apt install python3-venv"
+            }
+            Err(error) => return Err(fault("python3")(error)),
+        };
+        // A half-made environment would only mislead the next start.
+        let _ = std::fs::remove_dir_all(&self.root);
+        Err(Failure::Fault(hint.to_owned()))
+    }
+}
+
+fn install_kernel(_prefix: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+fn step(what: impl Display) {
+    println!("kernetes lab: {what}");
+}
+
+fn fault(place: impl Display) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure::Fault(format!("{place}: {error}"))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(fault(path.display()))
+}
+
+fn finish(command: &mut Command, otherwise: &str) -> Result<(), Failure> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::Fault(format!("{otherwise} ({status})"))),
+        Err(error) => Err(Failure::Fault(format!("{otherwise} ({error})"))),
+    }
+}
