@@ -41,6 +41,16 @@ pub enum Language {
     En,
 }
 
+impl Language {
+    /// Its ISO 639-1 code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Language::Ja => "ja",
+            Language::En => "en",
+        }
+    }
+}
+
 impl Run {
     /// Exit code 1 when a cell failed that is not tagged `raises-exception`; what was put out until then is written.
     pub fn start(self) -> Outcome {

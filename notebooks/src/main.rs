@@ -1,0 +1,66 @@
+//! Makes the lessons' notebooks from their sources.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use kernetes::exit::{self, Answer, Outcome};
+use lessons::{ROOT, Refusal};
+
+/// Make the lessons' notebooks, run them, and write them to notebooks/ja and notebooks/en
+#[derive(Parser)]
+#[command(name = "lessons")]
+struct Arguments {
+    /// Write nothing; show how the committed notebooks differ from what the kernel produces
+    #[arg(long)]
+    check: bool,
+    /// Note in the sources that each English text now translates the Japanese above it
+    #[arg(long, conflicts_with = "check")]
+    accept: bool,
+    /// The lessons, such as `01-desired-state` [default: all]
+    names: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    exit::code(start(Arguments::parse()))
+}
+
+fn start(arguments: Arguments) -> Outcome {
+    match make(&arguments) {
+        Ok(answer) => Ok(answer),
+        Err(Refusal::Failure(failure)) => Err(failure),
+        Err(Refusal::Problems(problems)) => {
+            problems.iter().for_each(|problem| eprintln!("{problem}"));
+            Ok(Answer::No)
+        }
+    }
+}
+
+fn make(arguments: &Arguments) -> Result<Answer, Refusal> {
+    let root = Path::new(ROOT);
+    let mut sources = lessons::read(root, &arguments.names)?;
+    if arguments.accept {
+        lessons::accept(&sources)?;
+        sources = lessons::read(root, &arguments.names)?;
+    }
+    let built = lessons::build(root, &sources)?;
+    if !arguments.check {
+        lessons::write(&built)?;
+        println!("{} notebooks made", built.len());
+        return Ok(Answer::Yes);
+    }
+    let mut differences = lessons::compare(root, &built)?;
+    let reproduced = built.len() - differences.len();
+    if arguments.names.is_empty() {
+        differences.extend(lessons::strays(root, &sources)?);
+    }
+    differences
+        .iter()
+        .for_each(|difference| println!("{difference}"));
+    println!("{reproduced} of {} notebooks are reproduced", built.len());
+    Ok(if differences.is_empty() {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
+}
