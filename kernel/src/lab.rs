@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::exit::{Failure, Outcome};
+use crate::jupyter;
 
 /// What is installed into the environment; the same file serves the project's tests.
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
@@ -101,7 +102,7 @@ impl Environment {
             std::fs::rename(&wanted, &installed).map_err(fault(installed.display()))?;
         }
         step("installing the kernel into it");
-        install_kernel(&self.root)
+        jupyter::install::install_into(&self.root)
     }
 
     fn create(&self) -> Result<(), Failure> {
@@ -128,10 +129,6 @@ impl Environment {
         let _ = std::fs::remove_dir_all(&self.root);
         Err(Failure::Fault(hint.to_owned()))
     }
-}
-
-fn install_kernel(_prefix: &Path) -> Result<(), Failure> {
-    Ok(())
 }
 
 fn step(what: impl Display) {

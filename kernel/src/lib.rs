@@ -1,6 +1,7 @@
 //! The program `kernetes`: Jupyter, cell languages, kubectl, plots, grading, around a cluster-core cluster.
 
 pub mod exit;
+pub mod jupyter;
 pub mod lab;
 pub mod notebook;
 pub mod output;

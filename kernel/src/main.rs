@@ -17,6 +17,8 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Install(kernetes::jupyter::install::Install),
+    Kernel(kernetes::jupyter::Launch),
     Lab(kernetes::lab::Lab),
     Run(kernetes::notebook::Run),
 }
@@ -24,6 +26,8 @@ enum Command {
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     let outcome = std::panic::catch_unwind(|| match command {
+        Command::Install(install) => install.start(),
+        Command::Kernel(launch) => launch.start(),
         Command::Lab(lab) => lab.start(),
         Command::Run(run) => run.start(),
     });
