@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nbformat::v4::{
-    Cell, CellId, DisplayData, ErrorOutput, ExecuteResult, MultilineString, Notebook,
-    Output as Stored,
+    Cell, CellId, DisplayData, ErrorOutput, ExecuteResult, KernelSpec, Metadata, MultilineString,
+    Notebook, Output as Stored,
 };
 use serde_json::{Map, Value};
 
 use crate::exit::{Answer, Failure, Outcome};
+use crate::jupyter::{install, kernel_info};
 use crate::output::{CellError, MimeBundle, Output, Sink};
 use crate::session::Session;
 
@@ -174,12 +175,30 @@ pub fn language(notebook: &Notebook) -> Option<Language> {
     clap::ValueEnum::from_str(name, false).ok()
 }
 
+/// The metadata of a notebook for this kernel, written in a language.
+pub fn metadata(language: Language) -> Metadata {
+    let kernelspec = KernelSpec {
+        display_name: install::DISPLAY_NAME.to_owned(),
+        name: install::NAME.to_owned(),
+        language: Some(install::LANGUAGE.to_owned()),
+        additional: Default::default(),
+    };
+    let own = serde_json::json!({ "language": language.code() });
+    Metadata {
+        kernelspec: Some(kernelspec),
+        additional: [("kernetes".to_owned(), own)].into(),
+        ..Metadata::default()
+    }
+}
+
 /// Runs the code cells in order and puts their outputs into the notebook. Empty cells and cells tagged `skip-execution`
 /// stay as they are; an error in a cell that is not tagged `raises-exception` ends the run, and later cells are left empty.
 pub fn execute(notebook: &mut Notebook, session: &mut Session) -> Option<FailedCell> {
     let mut outputs = Outputs::default();
     let mut failed = None;
     let mut count = 0;
+    notebook.metadata.language_info =
+        serde_json::from_value(kernel_info::content()["language_info"].take()).ok();
     for (index, cell) in notebook.cells.iter_mut().enumerate() {
         let Cell::Code {
             id,

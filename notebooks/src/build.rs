@@ -5,7 +5,6 @@ use std::path::Path;
 use kernetes::exit::Failure;
 use kernetes::notebook::{self, Language};
 use nbformat::v4::{Cell, CellId, CellMetadata, Notebook};
-use serde_json::json;
 
 use crate::source::{Content, Lesson, Problem, Unit};
 
@@ -42,15 +41,9 @@ fn unexecuted(lesson: &Lesson, language: Language) -> Result<Notebook, Failure> 
         .iter()
         .map(|unit| cell(unit, language))
         .collect::<Result<_, _>>()?;
-    let metadata = json!({
-        "kernelspec": { "display_name": "Kubernetes", "language": "yaml", "name": "kernetes" },
-        "kernetes": { "language": language.code() },
-    });
-    let metadata =
-        serde_json::from_value(metadata).map_err(|error| Failure::Fault(error.to_string()))?;
     Ok(Notebook {
         cells,
-        metadata,
+        metadata: notebook::metadata(language),
         nbformat: 4,
         nbformat_minor: 5,
     })

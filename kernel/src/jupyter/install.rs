@@ -12,7 +12,9 @@ use super::kernel_info::PROTOCOL_VERSION;
 use crate::exit::{Answer, Failure, Outcome};
 
 /// What notebooks call the kernel.
-const NAME: &str = "kernetes";
+pub const NAME: &str = "kernetes";
+pub const DISPLAY_NAME: &str = "Kubernetes (Kernetes)";
+pub const LANGUAGE: &str = "kubernetes";
 
 const LOGOS: [(&str, &[u8]); 3] = [
     ("logo-svg.svg", include_bytes!("../../assets/logo.svg")),
@@ -117,8 +119,8 @@ fn write_kernelspec(folder: &Path) -> Result<(), String> {
 fn kernelspec(program: &str) -> Value {
     json!({
         "argv": [program, "kernel", "{connection_file}"],
-        "display_name": "Kubernetes (Kernetes)",
-        "language": "kubernetes",
+        "display_name": DISPLAY_NAME,
+        "language": LANGUAGE,
         "interrupt_mode": "message",
         "kernel_protocol_version": PROTOCOL_VERSION,
         "env": {},

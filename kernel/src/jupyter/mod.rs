@@ -11,7 +11,7 @@ mod execute;
 mod history;
 pub mod install;
 mod iopub;
-mod kernel_info;
+pub mod kernel_info;
 mod message;
 mod shell;
 
