@@ -141,11 +141,10 @@ impl<E: Execute> Shell<E> {
     }
 
     fn next(&mut self) -> Option<Waiting> {
-        let next = match self.waiting.pop_front() {
-            Some(next) => Some(next),
-            None => self.incoming.recv().ok().flatten(),
-        };
-        next.filter(|_| !self.kernel.ending())
+        if self.waiting.is_empty() && !self.kernel.ending() {
+            self.waiting.extend(self.incoming.recv().ok().flatten());
+        }
+        self.waiting.pop_front().filter(|_| !self.kernel.ending())
     }
 
     fn answer(&mut self, request: &Request) -> Option<Result<Value, CellError>> {
