@@ -1,0 +1,25 @@
+//! A whole Kubernetes cluster as one value: no I/O, no threads, no clock, no randomness but its seed's.
+//!
+//! The way of a manifest, in the order of the modules: [`api`] (a request about an object) → [`apiserver`] (default,
+//! admit, validate) → [`store`] → [`watch`] → [`controllers`] → `apiserver` … → [`scheduler`] → [`kubelet`] →
+//! [`runtime`] → status → [`trace`]. [`cluster`] wires them together and makes the steps; [`world`] is what each part
+//! is handed when its turn comes; [`faults`] sit where parts meet.
+
+pub mod api;
+pub mod apiserver;
+pub mod clock;
+pub mod cluster;
+pub mod controllers;
+pub mod events;
+pub mod faults;
+pub mod kubelet;
+pub mod network;
+pub mod random;
+pub mod runtime;
+pub mod scheduler;
+pub mod store;
+pub mod trace;
+pub mod watch;
+pub mod world;
+
+pub use cluster::{Cluster, Config};

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use kernetes::exit;
 use kernetes::jupyter::{self, Execute};
-use kernetes::output::{
-    CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text,
-};
+use kernetes::output::{CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text};
 
 /// Runs each line of a cell as one word and its argument, and remembers `let`.
 #[derive(Default)]
@@ -26,18 +24,10 @@ impl Words {
             "partial" => sink.put(Output::Stdout(argument.to_owned())),
             "warn" => sink.put(Output::Stderr(format!("{argument}\n"))),
             "result" => sink.put(Output::Result(text(argument))),
-            "show" => sink.put(Output::Display {
-                data: text(argument),
-                id: Some("id".to_owned()),
-            }),
-            "update" => sink.put(Output::Update {
-                data: text(argument),
-                id: "id".to_owned(),
-            }),
+            "show" => sink.put(Output::Display { data: text(argument), id: Some("id".to_owned()) }),
+            "update" => sink.put(Output::Update { data: text(argument), id: "id".to_owned() }),
             "page" => sink.put(Output::Page(text(argument))),
-            "clear" => sink.put(Output::Clear {
-                wait: argument == "wait",
-            }),
+            "clear" => sink.put(Output::Clear { wait: argument == "wait" }),
             "let" => argument.clone_into(&mut self.kept),
             "kept" => sink.put(Output::Stdout(self.kept.clone())),
             "fail" => return Err(CellError::new("Failed", argument)),
@@ -69,15 +59,8 @@ impl Execute for Words {
     }
 
     fn complete(&mut self, _: &str, cursor: usize) -> Completion {
-        let matches = vec![Match {
-            text: "print".to_owned(),
-            kind: "word".to_owned(),
-        }];
-        Completion {
-            start: 0,
-            end: cursor,
-            matches,
-        }
+        let matches = vec![Match { text: "print".to_owned(), kind: "word".to_owned() }];
+        Completion { start: 0, end: cursor, matches }
     }
 
     fn inspect(&mut self, code: &str, _: usize) -> Option<MimeBundle> {
@@ -86,9 +69,7 @@ impl Execute for Words {
 
     fn is_complete(&self, code: &str) -> Completeness {
         match code.ends_with('\\') {
-            true => Completeness::Incomplete {
-                indent: "  ".to_owned(),
-            },
+            true => Completeness::Incomplete { indent: "  ".to_owned() },
             false => Completeness::Complete,
         }
     }
@@ -99,8 +80,5 @@ fn main() -> ExitCode {
         eprintln!("usage: words CONNECTION_FILE");
         return ExitCode::from(2);
     };
-    exit::code(jupyter::run(
-        &PathBuf::from(connection_file),
-        Words::default,
-    ))
+    exit::code(jupyter::run(&PathBuf::from(connection_file), Words::default))
 }

@@ -40,14 +40,9 @@ impl Lab {
             None => here.clone(),
         };
         if !dir.is_dir() {
-            return Err(Failure::Usage(format!(
-                "{}: no such folder; give the folder to open",
-                dir.display()
-            )));
+            return Err(Failure::Usage(format!("{}: no such folder; give the folder to open", dir.display())));
         }
-        let environment = Environment {
-            root: here.join(".kernetes/venv"),
-        };
+        let environment = Environment { root: here.join(".kernetes/venv") };
         environment.set_up()?;
         step(format_args!("opening JupyterLab on {}", dir.display()));
         let mut jupyter = environment.program("jupyter");
@@ -72,29 +67,15 @@ impl Environment {
     fn set_up(&self) -> Result<(), Failure> {
         let installed = self.root.join("requirements.txt");
         if std::fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
-            step(format_args!(
-                "using the Python environment in {}",
-                self.root.display()
-            ));
+            step(format_args!("using the Python environment in {}", self.root.display()));
         } else {
             self.create()?;
             step("installing JupyterLab into it (once; this can take a minute or two)");
             let wanted = self.root.join("wanted.txt");
             write(&wanted, REQUIREMENTS)?;
             let mut pip = self.program("python");
-            pip.args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--requirement",
-            ])
-            .arg(&wanted);
-            finish(
-                &mut pip,
-                "pip could not install JupyterLab; it needs the network this once",
-            )?;
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(&wanted);
+            finish(&mut pip, "pip could not install JupyterLab; it needs the network this once")?;
             let settings = self.root.join("share/jupyter/lab/settings");
             std::fs::create_dir_all(&settings).map_err(fault(settings.display()))?;
             write(&settings.join("overrides.json"), OVERRIDES)?;
@@ -106,20 +87,12 @@ impl Environment {
     }
 
     fn create(&self) -> Result<(), Failure> {
-        step(format_args!(
-            "making a Python environment in {}",
-            self.root.display()
-        ));
-        let made = Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&self.root)
-            .stdout(Stdio::null())
-            .status();
+        step(format_args!("making a Python environment in {}", self.root.display()));
+        let made =
+            Command::new("python3").args(["-m", "venv", "--clear"]).arg(&self.root).stdout(Stdio::null()).status();
         let hint = match made {
             Ok(status) if status.success() => return Ok(()),
-            Ok(_) => {
-                "python3 can't make a virtual environment here; on Debian and Ubuntu: apt install python3-venv"
-            }
+            Ok(_) => "python3 can't make a virtual environment here; on Debian and Ubuntu: apt install python3-venv",
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 "python3 is not installed; JupyterLab needs it. On Debian and Ubuntu: apt install python3-venv"
             }

@@ -32,9 +32,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run.start(),
     });
     // The panic itself has already been told on stderr.
-    exit::code(
-        outcome.unwrap_or_else(|_| Err(Failure::Fault("stopped by an internal fault".to_owned()))),
-    )
+    exit::code(outcome.unwrap_or_else(|_| Err(Failure::Fault("stopped by an internal fault".to_owned()))))
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nbformat::v4::{
-    Cell, CellId, DisplayData, ErrorOutput, ExecuteResult, KernelSpec, Metadata, MultilineString,
-    Notebook, Output as Stored,
+    Cell, CellId, DisplayData, ErrorOutput, ExecuteResult, KernelSpec, Metadata, MultilineString, Notebook,
+    Output as Stored,
 };
 use serde_json::{Map, Value};
 
@@ -56,10 +56,7 @@ impl Run {
     /// Exit code 1 when a cell failed that is not tagged `raises-exception`; what was put out until then is written.
     pub fn start(self) -> Outcome {
         let mut notebook = read(&self.notebook)?;
-        let language = self
-            .lang
-            .or_else(|| language(&notebook))
-            .unwrap_or_default();
+        let language = self.lang.or_else(|| language(&notebook)).unwrap_or_default();
         let failed = execute(&mut notebook, &mut session(language, self.seed));
         let out = self.out.as_deref().unwrap_or(&self.notebook);
         std::fs::write(out, to_json(&notebook)?)
@@ -88,18 +85,13 @@ pub struct FailedCell {
 
 impl std::fmt::Display for FailedCell {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "cell {}: {}: {}",
-            self.id, self.error.ename, self.error.evalue
-        )
+        write!(formatter, "cell {}: {}: {}", self.id, self.error.ename, self.error.evalue)
     }
 }
 
 /// Reads a notebook of nbformat 4; cells without an id (before 4.5) get one from their position.
 pub fn read(path: &Path) -> Result<Notebook, Failure> {
-    let usage =
-        |what: &dyn std::fmt::Display| Failure::Usage(format!("{}: {what}", path.display()));
+    let usage = |what: &dyn std::fmt::Display| Failure::Usage(format!("{}: {what}", path.display()));
     let json = std::fs::read_to_string(path).map_err(|error| usage(&error))?;
     from_json(&json).map_err(|error| usage(&error))
 }
@@ -107,16 +99,9 @@ pub fn read(path: &Path) -> Result<Notebook, Failure> {
 fn from_json(json: &str) -> Result<Notebook, String> {
     let with_ids = |json: &str| -> serde_json::Result<String> {
         let mut value: Value = serde_json::from_str(json)?;
-        for (index, cell) in value
-            .get_mut("cells")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
+        for (index, cell) in value.get_mut("cells").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
             if let Some(cell) = cell.as_object_mut() {
-                cell.entry("id")
-                    .or_insert_with(|| format!("cell-{}", index + 1).into());
+                cell.entry("id").or_insert_with(|| format!("cell-{}", index + 1).into());
             }
         }
         serde_json::to_string(&value)
@@ -129,7 +114,9 @@ fn from_json(json: &str) -> Result<Notebook, String> {
         nbformat::Notebook::Legacy(notebook) => {
             nbformat::upgrade_legacy_notebook(notebook).map_err(|error| not_a_notebook(&error))
         }
-        _ => Err("a notebook of format 3; expected format 4 (`jupyter nbconvert --to notebook` converts it)".to_owned()),
+        _ => {
+            Err("a notebook of format 3; expected format 4 (`jupyter nbconvert --to notebook` converts it)".to_owned())
+        }
     }
 }
 
@@ -137,28 +124,16 @@ fn from_json(json: &str) -> Result<Notebook, String> {
 pub fn to_json(notebook: &Notebook) -> Result<String, Failure> {
     let mut notebook = notebook.clone();
     // The crate would write a missing language as null.
-    if let Some(spec) = notebook
-        .metadata
-        .kernelspec
-        .take_if(|spec| spec.language.is_none())
-    {
+    if let Some(spec) = notebook.metadata.kernelspec.take_if(|spec| spec.language.is_none()) {
         let mut value = serde_json::json!({ "display_name": spec.display_name, "name": spec.name });
         for (key, other) in spec.additional {
             value[key] = other;
         }
-        notebook
-            .metadata
-            .additional
-            .insert("kernelspec".to_owned(), value);
+        notebook.metadata.additional.insert("kernelspec".to_owned(), value);
     }
     for cell in &mut notebook.cells {
-        let (Cell::Markdown { source, .. } | Cell::Code { source, .. } | Cell::Raw { source, .. }) =
-            cell;
-        *source = source
-            .concat()
-            .split_inclusive('\n')
-            .map(str::to_owned)
-            .collect();
+        let (Cell::Markdown { source, .. } | Cell::Code { source, .. } | Cell::Raw { source, .. }) = cell;
+        *source = source.concat().split_inclusive('\n').map(str::to_owned).collect();
     }
     nbformat::serialize_notebook(&nbformat::Notebook::V4(notebook))
         .map_err(|error| Failure::Fault(format!("can't write the notebook as JSON: {error}")))
@@ -166,12 +141,7 @@ pub fn to_json(notebook: &Notebook) -> Result<String, Failure> {
 
 /// The language that the notebook is written in: `"kernetes": {"language": "en"}` in its metadata.
 pub fn language(notebook: &Notebook) -> Option<Language> {
-    let name = notebook
-        .metadata
-        .additional
-        .get("kernetes")?
-        .get("language")?
-        .as_str()?;
+    let name = notebook.metadata.additional.get("kernetes")?.get("language")?.as_str()?;
     clap::ValueEnum::from_str(name, false).ok()
 }
 
@@ -184,11 +154,7 @@ pub fn metadata(language: Language) -> Metadata {
         additional: Default::default(),
     };
     let own = serde_json::json!({ "language": language.code() });
-    Metadata {
-        kernelspec: Some(kernelspec),
-        additional: [("kernetes".to_owned(), own)].into(),
-        ..Metadata::default()
-    }
+    Metadata { kernelspec: Some(kernelspec), additional: [("kernetes".to_owned(), own)].into(), ..Metadata::default() }
 }
 
 /// Runs the code cells in order and puts their outputs into the notebook. Empty cells and cells tagged `skip-execution`
@@ -197,17 +163,9 @@ pub fn execute(notebook: &mut Notebook, session: &mut Session) -> Option<FailedC
     let mut outputs = Outputs::default();
     let mut failed = None;
     let mut count = 0;
-    notebook.metadata.language_info =
-        serde_json::from_value(kernel_info::content()["language_info"].take()).ok();
+    notebook.metadata.language_info = serde_json::from_value(kernel_info::content()["language_info"].take()).ok();
     for (index, cell) in notebook.cells.iter_mut().enumerate() {
-        let Cell::Code {
-            id,
-            metadata,
-            execution_count,
-            source,
-            ..
-        } = cell
-        else {
+        let Cell::Code { id, metadata, execution_count, source, .. } = cell else {
             continue;
         };
         let tagged = |tag: &str| metadata.tags.iter().flatten().any(|own| own == tag);
@@ -225,10 +183,7 @@ pub fn execute(notebook: &mut Notebook, session: &mut Session) -> Option<FailedC
         if let Err(error) = session.execute(&code, &mut outputs) {
             outputs.fail(&error);
             if !tagged("raises-exception") {
-                failed = Some(FailedCell {
-                    id: id.clone(),
-                    error,
-                });
+                failed = Some(FailedCell { id: id.clone(), error });
             }
         }
     }
@@ -258,8 +213,7 @@ struct Shown {
 impl Outputs {
     fn open(&mut self, index: usize, execution_count: i32) {
         self.cells.insert(index, Vec::new());
-        (self.index, self.execution_count, self.clear_before_next) =
-            (index, execution_count, false);
+        (self.index, self.execution_count, self.clear_before_next) = (index, execution_count, false);
     }
 
     /// The open cell's outputs, to be added to.
@@ -287,12 +241,7 @@ impl Outputs {
 
     /// Replaces what displays of that id show, in this cell and in earlier ones.
     fn update(&mut self, data: &MimeBundle, id: &str) {
-        for shown in self
-            .cells
-            .values_mut()
-            .flatten()
-            .filter(|shown| shown.display_id.as_deref() == Some(id))
-        {
+        for shown in self.cells.values_mut().flatten().filter(|shown| shown.display_id.as_deref() == Some(id)) {
             if let Stored::DisplayData(display) = &mut shown.output {
                 *display = display_data(data);
             }
@@ -300,19 +249,8 @@ impl Outputs {
     }
 
     fn fail(&mut self, error: &CellError) {
-        let CellError {
-            ename,
-            evalue,
-            traceback,
-        } = error.clone();
-        self.push(
-            Stored::Error(ErrorOutput {
-                ename,
-                evalue,
-                traceback,
-            }),
-            None,
-        );
+        let CellError { ename, evalue, traceback } = error.clone();
+        self.push(Stored::Error(ErrorOutput { ename, evalue, traceback }), None);
     }
 }
 
@@ -331,16 +269,8 @@ impl Sink for Outputs {
             Output::Update { data, id } => self.update(&data, &id),
             Output::Result(data) => {
                 let DisplayData { data, metadata } = display_data(&data);
-                let execution_count =
-                    jupyter_protocol::ExecutionCount(self.execution_count as usize);
-                self.push(
-                    Stored::ExecuteResult(ExecuteResult {
-                        execution_count,
-                        data,
-                        metadata,
-                    }),
-                    None,
-                );
+                let execution_count = jupyter_protocol::ExecutionCount(self.execution_count as usize);
+                self.push(Stored::ExecuteResult(ExecuteResult { execution_count, data, metadata }), None);
             }
             // A pager's text is for the moment; notebooks don't keep it.
             Output::Page(_) => {}
@@ -356,16 +286,9 @@ fn display_data(bundle: &MimeBundle) -> DisplayData {
     let data = serde_json::from_value(bundle.clone()).unwrap_or_else(|_| {
         // The crate knows some types more closely than a notebook asks for: what it can't read is kept as it is.
         let entries = bundle.as_object().into_iter().flatten();
-        Media::new(
-            entries
-                .map(|(mime, value)| MediaType::Other((mime.clone(), value.clone())))
-                .collect(),
-        )
+        Media::new(entries.map(|(mime, value)| MediaType::Other((mime.clone(), value.clone()))).collect())
     });
-    DisplayData {
-        data,
-        metadata: Map::new(),
-    }
+    DisplayData { data, metadata: Map::new() }
 }
 
 #[cfg(test)]
@@ -377,12 +300,7 @@ mod tests {
         let mut outputs = Outputs::default();
         outputs.open(0, 1);
         put(&mut outputs);
-        let stored: Vec<Stored> = outputs
-            .cells
-            .into_values()
-            .flatten()
-            .map(|shown| shown.output)
-            .collect();
+        let stored: Vec<Stored> = outputs.cells.into_values().flatten().map(|shown| shown.output).collect();
         serde_json::to_value(stored).unwrap()
     }
 
@@ -411,15 +329,9 @@ mod tests {
     fn an_update_reaches_the_display_of_an_earlier_cell() {
         let mut outputs = Outputs::default();
         outputs.open(0, 1);
-        outputs.put(Output::Display {
-            data: text("before"),
-            id: Some("plot".into()),
-        });
+        outputs.put(Output::Display { data: text("before"), id: Some("plot".into()) });
         outputs.open(2, 2);
-        outputs.put(Output::Update {
-            data: text("after"),
-            id: "plot".into(),
-        });
+        outputs.put(Output::Update { data: text("after"), id: "plot".into() });
         let first = serde_json::to_value(&outputs.cells[&0][0].output).unwrap();
         assert_eq!(first["data"]["text/plain"], serde_json::json!(["after"]));
         assert!(outputs.cells[&2].is_empty());
@@ -437,10 +349,7 @@ mod tests {
             sink.put(Output::Clear { wait: true });
             sink.put(Output::Stdout("new".into()));
         });
-        assert_eq!(
-            cleared,
-            serde_json::json!([{ "output_type": "stream", "name": "stdout", "text": ["new"] }])
-        );
+        assert_eq!(cleared, serde_json::json!([{ "output_type": "stream", "name": "stdout", "text": ["new"] }]));
     }
 
     #[test]
@@ -448,29 +357,14 @@ mod tests {
         let outputs = stored(|sink| {
             let data = MimeBundle::from([
                 ("image/svg+xml".to_owned(), "<svg>\n</svg>\n".into()),
-                (
-                    "application/vnd.vegalite.v5+json".to_owned(),
-                    serde_json::json!({ "mark": "bar" }),
-                ),
-                (
-                    "application/vnd.dataresource+json".to_owned(),
-                    serde_json::json!({ "unusual": true }),
-                ),
+                ("application/vnd.vegalite.v5+json".to_owned(), serde_json::json!({ "mark": "bar" })),
+                ("application/vnd.dataresource+json".to_owned(), serde_json::json!({ "unusual": true })),
             ]);
             sink.put(Output::Display { data, id: None });
         });
-        assert_eq!(
-            outputs[0]["data"]["image/svg+xml"],
-            serde_json::json!(["<svg>\n", "</svg>\n"])
-        );
-        assert_eq!(
-            outputs[0]["data"]["application/vnd.vegalite.v5+json"],
-            serde_json::json!({ "mark": "bar" })
-        );
-        assert_eq!(
-            outputs[0]["data"]["application/vnd.dataresource+json"],
-            serde_json::json!({ "unusual": true })
-        );
+        assert_eq!(outputs[0]["data"]["image/svg+xml"], serde_json::json!(["<svg>\n", "</svg>\n"]));
+        assert_eq!(outputs[0]["data"]["application/vnd.vegalite.v5+json"], serde_json::json!({ "mark": "bar" }));
+        assert_eq!(outputs[0]["data"]["application/vnd.dataresource+json"], serde_json::json!({ "unusual": true }));
     }
 
     #[test]
@@ -482,9 +376,7 @@ mod tests {
         ]));
         execute(&mut notebook, &mut session(Language::En, None));
         let counts = notebook.cells.iter().map(|cell| match cell {
-            Cell::Code {
-                execution_count, ..
-            } => *execution_count,
+            Cell::Code { execution_count, .. } => *execution_count,
             _ => None,
         });
         assert_eq!(counts.collect::<Vec<_>>(), [None, Some(7), Some(1)]);
@@ -528,16 +420,8 @@ mod tests {
     #[test]
     fn what_is_no_notebook_is_refused_with_its_place() {
         assert!(from_json("{}").unwrap_err().starts_with("not a notebook: "));
-        assert!(
-            from_json("[1]")
-                .unwrap_err()
-                .starts_with("not a notebook: ")
-        );
-        assert!(
-            from_json("{\"nbformat\": 4,")
-                .unwrap_err()
-                .contains("line 1 column")
-        );
+        assert!(from_json("[1]").unwrap_err().starts_with("not a notebook: "));
+        assert!(from_json("{\"nbformat\": 4,").unwrap_err().contains("line 1 column"));
         let missing = read(Path::new("no/such.ipynb")).unwrap_err();
         assert!(missing.to_string().starts_with("no/such.ipynb: "));
     }

@@ -14,15 +14,23 @@ pub enum Output {
     Stdout(String),
     Stderr(String),
     /// A `display_data`; with an id it can be replaced later by [`Output::Update`].
-    Display { data: MimeBundle, id: Option<String> },
+    Display {
+        data: MimeBundle,
+        id: Option<String>,
+    },
     /// An `update_display_data` for the display of that id.
-    Update { data: MimeBundle, id: String },
+    Update {
+        data: MimeBundle,
+        id: String,
+    },
     /// An `execute_result`. Kept for scores: ordinary output is a display (nbgrader reads results as points).
     Result(MimeBundle),
     /// A payload for the frontend's pager.
     Page(MimeBundle),
     /// A `clear_output`; with `wait`, only when the next output arrives.
-    Clear { wait: bool },
+    Clear {
+        wait: bool,
+    },
 }
 
 /// Takes the outputs of a cell as they come, and can ask it to stop.

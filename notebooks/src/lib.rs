@@ -53,16 +53,10 @@ pub struct Built {
 /// Reads the lessons below `root`, in their order: those named, or all.
 pub fn read(root: &Path, names: &[String]) -> Result<Vec<Source>, Refusal> {
     let all = files(&root.join("source"), "md")?;
-    let unknown = names
-        .iter()
-        .find(|name| !all.iter().any(|path| stem(path) == **name));
+    let unknown = names.iter().find(|name| !all.iter().any(|path| stem(path) == **name));
     if let Some(unknown) = unknown {
         let known: Vec<String> = all.iter().map(|path| stem(path)).collect();
-        return Err(Failure::Usage(format!(
-            "no lesson `{unknown}`; there are: {}",
-            known.join(", ")
-        ))
-        .into());
+        return Err(Failure::Usage(format!("no lesson `{unknown}`; there are: {}", known.join(", "))).into());
     }
     let mut sources = Vec::new();
     let mut problems = Vec::new();
@@ -73,20 +67,11 @@ pub fn read(root: &Path, names: &[String]) -> Result<Vec<Source>, Refusal> {
         }
         let text = fs::read_to_string(&path).map_err(|error| told(&path, error))?;
         match source::parse(&shown(root, &path), &text) {
-            Ok(lesson) => sources.push(Source {
-                name,
-                path,
-                text,
-                lesson,
-            }),
+            Ok(lesson) => sources.push(Source { name, path, text, lesson }),
             Err(found) => problems.extend(found),
         }
     }
-    if problems.is_empty() {
-        Ok(sources)
-    } else {
-        Err(Refusal::Problems(problems))
-    }
+    if problems.is_empty() { Ok(sources) } else { Err(Refusal::Problems(problems)) }
 }
 
 /// Makes and runs the notebooks of lessons whose translations are up to date.
@@ -111,11 +96,7 @@ pub fn build(root: &Path, sources: &[Source]) -> Result<Vec<Built>, Refusal> {
         }
     }
     problems.dedup();
-    if problems.is_empty() {
-        Ok(built)
-    } else {
-        Err(Refusal::Problems(problems))
-    }
+    if problems.is_empty() { Ok(built) } else { Err(Refusal::Problems(problems)) }
 }
 
 /// Writes notebooks; those that are right already are left alone.
@@ -133,10 +114,7 @@ pub fn write(built: &[Built]) -> Result<(), Failure> {
 
 /// Notes in the sources that their English texts translate the Japanese ones that stand there now.
 pub fn accept(sources: &[Source]) -> Result<(), Failure> {
-    for Source {
-        path, text, lesson, ..
-    } in sources
-    {
+    for Source { path, text, lesson, .. } in sources {
         fs::write(path, source::accept(text, lesson)).map_err(|error| told(path, error))?;
     }
     Ok(())
@@ -162,18 +140,12 @@ pub fn compare(root: &Path, built: &[Built]) -> Result<Vec<Difference>, Failure>
             Ok(committed) if committed == *json => continue,
             Ok(committed) => {
                 let diff = similar::TextDiff::from_lines(&committed, json);
-                format!(
-                    "the kernel now produces\n{}",
-                    diff.unified_diff().header("committed", "produced")
-                )
+                format!("the kernel now produces\n{}", diff.unified_diff().header("committed", "produced"))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => "not made yet".to_owned(),
             Err(error) => return Err(told(path, error)),
         };
-        differences.push(Difference {
-            path: shown(root, path),
-            text,
-        });
+        differences.push(Difference { path: shown(root, path), text });
     }
     Ok(differences)
 }
@@ -184,10 +156,7 @@ pub fn strays(root: &Path, sources: &[Source]) -> Result<Vec<Difference>, Failur
     for (_, folder) in LANGUAGES {
         for path in files(&root.join(folder), "ipynb")? {
             if !sources.iter().any(|source| source.name == stem(&path)) {
-                strays.push(Difference {
-                    path: shown(root, &path),
-                    text: "has no source".to_owned(),
-                });
+                strays.push(Difference { path: shown(root, &path), text: "has no source".to_owned() });
             }
         }
     }
@@ -211,10 +180,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A path as messages show it: below the lessons' folder.
@@ -244,27 +210,15 @@ mod tests {
     #[test]
     fn a_lesson_becomes_two_notebooks_once_its_translation_is_accepted() {
         let (root, sources) = lessons();
-        let Err(Refusal::Problems(problems)) = build(root.path(), &sources) else {
-            panic!("refused")
-        };
-        assert!(
-            problems[0]
-                .to_string()
-                .starts_with("notebooks/source/01-sample.md:3: the Japanese text above")
-        );
+        let Err(Refusal::Problems(problems)) = build(root.path(), &sources) else { panic!("refused") };
+        assert!(problems[0].to_string().starts_with("notebooks/source/01-sample.md:3: the Japanese text above"));
 
         accept(&sources).unwrap();
         let sources = read(root.path(), &["01-sample".to_owned()]).ok().unwrap();
         let built = build(root.path(), &sources).ok().unwrap();
         let missing = compare(root.path(), &built).unwrap();
         let told: Vec<String> = missing.iter().map(Difference::to_string).collect();
-        assert_eq!(
-            told,
-            [
-                "notebooks/ja/01-sample.ipynb: not made yet",
-                "notebooks/en/01-sample.ipynb: not made yet"
-            ]
-        );
+        assert_eq!(told, ["notebooks/ja/01-sample.ipynb: not made yet", "notebooks/en/01-sample.ipynb: not made yet"]);
 
         write(&built).unwrap();
         assert!(compare(root.path(), &built).unwrap().is_empty());
@@ -279,22 +233,12 @@ mod tests {
         let built = build(root.path(), &sources).ok().unwrap();
         write(&built).unwrap();
         let path = root.path().join("en/01-sample.ipynb");
-        let edited = fs::read_to_string(&path)
-            .unwrap()
-            .replace("# Title", "# Another");
+        let edited = fs::read_to_string(&path).unwrap().replace("# Title", "# Another");
         fs::write(&path, edited).unwrap();
         let differences = compare(root.path(), &built).unwrap();
         assert_eq!(differences.len(), 1);
-        assert!(
-            differences[0].text.contains("-    \"# Another\""),
-            "{}",
-            differences[0].text
-        );
-        assert!(
-            differences[0].text.contains("+    \"# Title\""),
-            "{}",
-            differences[0].text
-        );
+        assert!(differences[0].text.contains("-    \"# Another\""), "{}", differences[0].text);
+        assert!(differences[0].text.contains("+    \"# Title\""), "{}", differences[0].text);
     }
 
     #[test]
@@ -304,21 +248,13 @@ mod tests {
         fs::write(root.path().join("ja/99-old.ipynb"), "{}").unwrap();
         let strays = strays(root.path(), &sources).unwrap();
         assert_eq!(strays.len(), 1);
-        assert_eq!(
-            strays[0].to_string(),
-            "notebooks/ja/99-old.ipynb: has no source"
-        );
+        assert_eq!(strays[0].to_string(), "notebooks/ja/99-old.ipynb: has no source");
     }
 
     #[test]
     fn an_unknown_lesson_is_refused_with_the_known_ones() {
         let (root, _) = lessons();
-        let Err(Refusal::Failure(failure)) = read(root.path(), &["02".to_owned()]) else {
-            panic!("refused")
-        };
-        assert_eq!(
-            failure,
-            Failure::Usage("no lesson `02`; there are: 01-sample".into())
-        );
+        let Err(Refusal::Failure(failure)) = read(root.path(), &["02".to_owned()]) else { panic!("refused") };
+        assert_eq!(failure, Failure::Usage("no lesson `02`; there are: 01-sample".into()));
     }
 }

@@ -54,13 +54,7 @@ fn make(arguments: &Arguments) -> Result<Answer, Refusal> {
     if arguments.names.is_empty() {
         differences.extend(lessons::strays(root, &sources)?);
     }
-    differences
-        .iter()
-        .for_each(|difference| println!("{difference}"));
+    differences.iter().for_each(|difference| println!("{difference}"));
     println!("{reproduced} of {} notebooks are reproduced", built.len());
-    Ok(if differences.is_empty() {
-        Answer::Yes
-    } else {
-        Answer::No
-    })
+    Ok(if differences.is_empty() { Answer::Yes } else { Answer::No })
 }

@@ -80,11 +80,7 @@ impl fmt::Display for Problem {
 
 /// The short hash by which an English text knows its Japanese one.
 pub fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads a source whose form is right; whether its translations are up to date is told by [`drift`].
@@ -97,19 +93,9 @@ pub fn parse(place: &Path, text: &str) -> Result<Lesson, Vec<Problem>> {
     let problems: Vec<Problem> = parser
         .problems
         .into_iter()
-        .map(|(line, text)| Problem {
-            place: place.display().to_string(),
-            line,
-            text,
-        })
+        .map(|(line, text)| Problem { place: place.display().to_string(), line, text })
         .collect();
-    if problems.is_empty() {
-        Ok(Lesson {
-            units: parser.units,
-        })
-    } else {
-        Err(problems)
-    }
+    if problems.is_empty() { Ok(Lesson { units: parser.units }) } else { Err(problems) }
 }
 
 /// The English texts whose Japanese has changed since they were translated.
@@ -192,10 +178,7 @@ impl Parser {
             }
             return self.keep(line);
         }
-        if let Some(marker) = line
-            .strip_prefix("<!-- ")
-            .and_then(|rest| rest.strip_suffix(" -->"))
-        {
+        if let Some(marker) = line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")) {
             match marker.split_whitespace().collect::<Vec<_>>()[..] {
                 ["ja"] => {
                     self.finish();
@@ -212,11 +195,7 @@ impl Parser {
             Some((fence, info)) if info.split_whitespace().next() == Some("cell") => {
                 self.finish();
                 let tags = self.tags(number, info);
-                self.place = Place::Cell {
-                    line: number,
-                    fence: fence.to_owned(),
-                    tags,
-                };
+                self.place = Place::Cell { line: number, fence: fence.to_owned(), tags };
             }
             _ => {
                 if let Some((fence, _)) = fence {
@@ -246,16 +225,14 @@ impl Parser {
             Place::Japanese { line } => {
                 let japanese = self.take_text();
                 let translates = translates.to_owned();
-                self.place = Place::English {
-                    line,
-                    japanese,
-                    english_line: number,
-                    translates,
-                };
+                self.place = Place::English { line, japanese, english_line: number, translates };
             }
             place => {
                 self.place = place;
-                self.problem(number, "English prose without the Japanese that it translates; expected `<!-- ja -->` first");
+                self.problem(
+                    number,
+                    "English prose without the Japanese that it translates; expected `<!-- ja -->` first",
+                );
             }
         }
     }
@@ -265,10 +242,7 @@ impl Parser {
         for attribute in info.split_whitespace().skip(1) {
             match attribute.split_once('=') {
                 Some(("tags", list)) => tags.extend(list.split(',').map(str::to_owned)),
-                _ => self.problem(
-                    number,
-                    format!("`{attribute}` is no attribute of a cell; expected `tags=ONE,TWO`"),
-                ),
+                _ => self.problem(number, format!("`{attribute}` is no attribute of a cell; expected `tags=ONE,TWO`")),
             }
         }
         tags
@@ -277,24 +251,18 @@ impl Parser {
     /// Ends the prose, where something new begins.
     fn finish(&mut self) {
         match std::mem::take(&mut self.place) {
-            Place::English {
-                line,
-                japanese,
-                english_line,
-                translates,
-            } => {
-                let english = English {
-                    text: self.take_text(),
-                    translates,
-                    line: english_line,
-                };
+            Place::English { line, japanese, english_line, translates } => {
+                let english = English { text: self.take_text(), translates, line: english_line };
                 if japanese.is_empty() || english.text.is_empty() {
                     self.problem(line, "prose without a text in both languages");
                 }
                 self.unit(line, hash(&japanese), Content::Prose { japanese, english });
             }
             Place::Japanese { line } => {
-                self.problem(line, "Japanese prose without English; expected `<!-- en -->` and the English text below it");
+                self.problem(
+                    line,
+                    "Japanese prose without English; expected `<!-- en -->` and the English text below it",
+                );
             }
             Place::Between | Place::Cell { .. } => {}
         }
@@ -309,10 +277,7 @@ impl Parser {
     }
 
     fn end(&mut self) {
-        if let Place::Cell {
-            line, ref fence, ..
-        } = self.place
-        {
+        if let Place::Cell { line, ref fence, .. } = self.place {
             let text = format!("the cell that begins here has no end; expected a line `{fence}`");
             self.problem(line, text);
         }
@@ -322,11 +287,7 @@ impl Parser {
     fn unit(&mut self, line: usize, hash: String, content: Content) {
         let times = self.ids.entry(hash.clone()).or_default();
         *times += 1;
-        let id = if *times == 1 {
-            hash
-        } else {
-            format!("{hash}-{times}")
-        };
+        let id = if *times == 1 { hash } else { format!("{hash}-{times}") };
         self.units.push(Unit { id, line, content });
     }
 
@@ -362,9 +323,7 @@ fn continues_after_full_stop(line: &str) -> bool {
         return false;
     }
     let closing = ['」', '』', '）', '】', '》', ')', '*', '_', '`', '"'];
-    line.split('。')
-        .skip(1)
-        .any(|rest| !rest.trim_end().is_empty() && !rest.starts_with(closing))
+    line.split('。').skip(1).any(|rest| !rest.trim_end().is_empty() && !rest.starts_with(closing))
 }
 
 #[cfg(test)]
@@ -389,35 +348,17 @@ kubectl get pods
 ";
 
     fn problems(text: &str) -> Vec<String> {
-        parse(Path::new("a.md"), text)
-            .unwrap_err()
-            .iter()
-            .map(Problem::to_string)
-            .collect()
+        parse(Path::new("a.md"), text).unwrap_err().iter().map(Problem::to_string).collect()
     }
 
     #[test]
     fn prose_stands_in_two_languages_and_code_once() {
         let lesson = parse(Path::new("a.md"), SOURCE).unwrap();
-        let [prose, first, second] = &lesson.units[..] else {
-            panic!("three units")
-        };
-        assert_eq!(
-            prose.content.text(Language::Ja),
-            "# 望ましい状態\nPodを3つ望みます。"
-        );
-        assert_eq!(
-            prose.content.text(Language::En),
-            "# Desired state\nWe wish for three Pods."
-        );
+        let [prose, first, second] = &lesson.units[..] else { panic!("three units") };
+        assert_eq!(prose.content.text(Language::Ja), "# 望ましい状態\nPodを3つ望みます。");
+        assert_eq!(prose.content.text(Language::En), "# Desired state\nWe wish for three Pods.");
         let tags = vec!["raises-exception".to_owned(), "hide-input".to_owned()];
-        assert_eq!(
-            first.content,
-            Content::Code {
-                code: "kubectl get pods".into(),
-                tags
-            }
-        );
+        assert_eq!(first.content, Content::Code { code: "kubectl get pods".into(), tags });
         assert_eq!(second.id, format!("{}-2", first.id));
         assert_eq!(second.line, 12);
     }
@@ -428,11 +369,7 @@ kubectl get pods
         let lesson = parse(place, SOURCE).unwrap();
         let told = drift(place, &lesson);
         assert_eq!(told.len(), 1);
-        assert!(
-            told[0]
-                .to_string()
-                .starts_with("a.md:4: the Japanese text above has the hash ")
-        );
+        assert!(told[0].to_string().starts_with("a.md:4: the Japanese text above has the hash "));
         let accepted = accept(SOURCE, &lesson);
         let lesson = parse(place, &accepted).unwrap();
         assert_eq!(drift(place, &lesson), []);
@@ -444,10 +381,7 @@ kubectl get pods
     fn fences_within_prose_and_longer_fences_around_cells_are_kept() {
         let text = "<!-- ja -->\n```yaml\n<!-- en -->\n```\n<!-- en -->\nE\n````cell\n```cell\n```\n````\n";
         let lesson = parse(Path::new("a.md"), text).unwrap();
-        assert_eq!(
-            lesson.units[0].content.text(Language::Ja),
-            "```yaml\n<!-- en -->\n```"
-        );
+        assert_eq!(lesson.units[0].content.text(Language::Ja), "```yaml\n<!-- en -->\n```");
         assert_eq!(lesson.units[1].content.text(Language::En), "```cell\n```");
     }
 
@@ -455,29 +389,14 @@ kubectl get pods
     fn what_is_wrong_is_told_with_its_line() {
         let outside = "a.md:1: text outside of a unit; expected `<!-- ja -->` before Japanese prose or a fence with the word `cell`";
         assert_eq!(problems("text\n"), [outside]);
+        assert!(problems("<!-- ja -->\n文。\n```cell\n```\n")[0].starts_with("a.md:1: Japanese prose without English"));
+        assert!(problems("<!-- en -->\n")[0].starts_with("a.md:1: English prose without the Japanese"));
+        assert!(problems("```cell\nls\n")[0].starts_with("a.md:1: the cell that begins here has no end"));
+        assert!(problems("```cell id=x\n```\n")[0].starts_with("a.md:1: `id=x` is no attribute of a cell"));
         assert!(
-            problems("<!-- ja -->\n文。\n```cell\n```\n")[0]
-                .starts_with("a.md:1: Japanese prose without English")
+            problems("<!-- ja -->\n一。二。\n<!-- en -->\nx\n")[0].starts_with("a.md:2: a Japanese line breaks after")
         );
-        assert!(
-            problems("<!-- en -->\n")[0].starts_with("a.md:1: English prose without the Japanese")
-        );
-        assert!(
-            problems("```cell\nls\n")[0]
-                .starts_with("a.md:1: the cell that begins here has no end")
-        );
-        assert!(
-            problems("```cell id=x\n```\n")[0]
-                .starts_with("a.md:1: `id=x` is no attribute of a cell")
-        );
-        assert!(
-            problems("<!-- ja -->\n一。二。\n<!-- en -->\nx\n")[0]
-                .starts_with("a.md:2: a Japanese line breaks after")
-        );
-        assert!(
-            problems("<!-- ja -->\n一。\n<!-- en -->\n")[0]
-                .starts_with("a.md:1: prose without a text in both")
-        );
+        assert!(problems("<!-- ja -->\n一。\n<!-- en -->\n")[0].starts_with("a.md:1: prose without a text in both"));
     }
 
     #[test]

@@ -19,26 +19,15 @@ pub fn start() {
         let message = message_of_hook(panic);
         match std::thread::current().name() {
             Some("main") => {
-                let line = panic
-                    .location()
-                    .filter(|place| place.file() == "src/lib.rs")
-                    .map(|place| place.line());
-                println!(
-                    "{MARK}{}",
-                    json!({"panic": {"message": message, "line": line}})
-                );
+                let line = panic.location().filter(|place| place.file() == "src/lib.rs").map(|place| place.line());
+                println!("{MARK}{}", json!({"panic": {"message": message, "line": line}}));
             }
             // Told by the thread itself, to the kernel.
             Some(name) if name.starts_with(THREAD_PREFIX) => {}
-            name => eprintln!(
-                "a thread ({}) panicked: {message}",
-                name.unwrap_or("without a name")
-            ),
+            name => eprintln!("a thread ({}) panicked: {message}", name.unwrap_or("without a name")),
         }
     }));
-    let descriptor = std::env::var(FLUSH_VARIABLE)
-        .ok()
-        .and_then(|number| number.parse().ok());
+    let descriptor = std::env::var(FLUSH_VARIABLE).ok().and_then(|number| number.parse().ok());
     if let Some(descriptor) = descriptor {
         // SAFETY: the program around opened it for this thread alone.
         let mut requests = unsafe { std::fs::File::from_raw_fd(descriptor) };
@@ -46,10 +35,7 @@ pub fn start() {
             let mut request = [0];
             while requests.read_exact(&mut request).is_ok() {
                 let mut stdout = std::io::stdout().lock();
-                if writeln!(stdout, "{MARK}{}", json!({"flushed": request[0]}))
-                    .and_then(|()| stdout.flush())
-                    .is_err()
-                {
+                if writeln!(stdout, "{MARK}{}", json!({"flushed": request[0]})).and_then(|()| stdout.flush()).is_err() {
                     return;
                 }
             }
@@ -58,7 +44,5 @@ pub fn start() {
 }
 
 fn message_of_hook(panic: &std::panic::PanicHookInfo<'_>) -> String {
-    panic
-        .payload_as_str()
-        .map_or_else(|| message_of(&()), str::to_owned)
+    panic.payload_as_str().map_or_else(|| message_of(&()), str::to_owned)
 }

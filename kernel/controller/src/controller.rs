@@ -23,10 +23,7 @@ pub struct Key {
 
 impl Key {
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Key {
-        Key {
-            namespace: namespace.into(),
-            name: name.into(),
-        }
+        Key { namespace: namespace.into(), name: name.into() }
     }
 }
 
@@ -53,11 +50,7 @@ pub struct Watches {
 impl Watches {
     /// The kind whose objects are the keys of [`Controller::reconcile`].
     pub fn of(api_version: &str, kind: &str) -> Watches {
-        Watches {
-            main: (api_version.to_owned(), kind.to_owned()),
-            owned: Vec::new(),
-            also: Vec::new(),
-        }
+        Watches { main: (api_version.to_owned(), kind.to_owned()), owned: Vec::new(), also: Vec::new() }
     }
 
     /// A kind of children: a change of one wakes the object that its controlling owner reference names.

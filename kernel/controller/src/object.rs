@@ -83,16 +83,11 @@ impl Object for Value {
     }
 
     fn has_finalizer(&self, name: &str) -> bool {
-        items(&self["metadata"]["finalizers"])
-            .iter()
-            .any(|finalizer| finalizer == name)
+        items(&self["metadata"]["finalizers"]).iter().any(|finalizer| finalizer == name)
     }
 
     fn condition(&self, type_: &str) -> Option<&str> {
-        items(&self["status"]["conditions"])
-            .iter()
-            .find(|one| one["type"] == type_)?["status"]
-            .as_str()
+        items(&self["status"]["conditions"]).iter().find(|one| one["type"] == type_)?["status"].as_str()
     }
 
     fn owned_by(&self, owner: &Value) -> bool {
@@ -139,10 +134,7 @@ mod tests {
         let pod = child_of(&pool, json!({"kind": "Pod", "metadata": {"name": "web-0"}}));
         assert_eq!(pod.key().to_string(), "shop/web-0");
         assert!(pod.owned_by(&pool));
-        assert!(
-            !pod.owned_by(&json!({"metadata": {"uid": "u-2"}})),
-            "another uid is another owner"
-        );
+        assert!(!pod.owned_by(&json!({"metadata": {"uid": "u-2"}})), "another uid is another owner");
         assert!(!json!({}).owned_by(&json!({})), "nothing owns nothing");
     }
 

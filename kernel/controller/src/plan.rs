@@ -60,12 +60,7 @@ impl Plan {
     }
 
     /// Replaces the status of the object. Refused (409) if someone has written the object since it was seen.
-    pub fn update_status(
-        &mut self,
-        object: &Value,
-        status: Value,
-        reason: impl Into<String>,
-    ) -> &mut Plan {
+    pub fn update_status(&mut self, object: &Value, status: Value, reason: impl Into<String>) -> &mut Plan {
         let mut object = object.clone();
         object["status"] = status;
         self.push(Verb::UpdateStatus, object, Value::Null, reason)
@@ -77,12 +72,7 @@ impl Plan {
     }
 
     /// JSON merge patch: the fields in `changes` are set, null removes.
-    pub fn patch(
-        &mut self,
-        object: &Value,
-        changes: Value,
-        reason: impl Into<String>,
-    ) -> &mut Plan {
+    pub fn patch(&mut self, object: &Value, changes: Value, reason: impl Into<String>) -> &mut Plan {
         self.push(Verb::Patch, reference(object), changes, reason)
     }
 
@@ -101,22 +91,12 @@ impl Plan {
     }
 
     /// Tells people about `object`: `reason` is one CamelCase word, the message a sentence.
-    pub fn event(
-        &mut self,
-        object: &Value,
-        reason: impl Into<String>,
-        message: impl Into<String>,
-    ) -> &mut Plan {
+    pub fn event(&mut self, object: &Value, reason: impl Into<String>, message: impl Into<String>) -> &mut Plan {
         self.tell("Normal", object, reason, message)
     }
 
     /// Like [`Plan::event`], of type Warning.
-    pub fn warn(
-        &mut self,
-        object: &Value,
-        reason: impl Into<String>,
-        message: impl Into<String>,
-    ) -> &mut Plan {
+    pub fn warn(&mut self, object: &Value, reason: impl Into<String>, message: impl Into<String>) -> &mut Plan {
         self.tell("Warning", object, reason, message)
     }
 
@@ -140,19 +120,8 @@ impl Plan {
         self.push(Verb::Event, regarding, body, message)
     }
 
-    fn push(
-        &mut self,
-        verb: Verb,
-        object: Value,
-        body: Value,
-        reason: impl Into<String>,
-    ) -> &mut Plan {
-        self.writes.push(Write {
-            verb,
-            object,
-            body,
-            reason: reason.into(),
-        });
+    fn push(&mut self, verb: Verb, object: Value, body: Value, reason: impl Into<String>) -> &mut Plan {
+        self.writes.push(Write { verb, object, body, reason: reason.into() });
         self
     }
 }
@@ -182,10 +151,7 @@ impl Verb {
     ];
 
     pub fn as_str(self) -> &'static str {
-        Verb::ALL
-            .iter()
-            .find(|(verb, _)| *verb == self)
-            .map_or("", |(_, word)| word)
+        Verb::ALL.iter().find(|(verb, _)| *verb == self).map_or("", |(_, word)| word)
     }
 }
 
@@ -195,20 +161,8 @@ impl fmt::Display for Plan {
         if self.writes.is_empty() {
             writeln!(out, "nothing to write")?;
         }
-        for Write {
-            verb,
-            object,
-            reason,
-            ..
-        } in &self.writes
-        {
-            writeln!(
-                out,
-                "{} {} {}: {reason}",
-                verb.as_str(),
-                object.kind(),
-                object.key()
-            )?;
+        for Write { verb, object, reason, .. } in &self.writes {
+            writeln!(out, "{} {} {}: {reason}", verb.as_str(), object.kind(), object.key())?;
         }
         match self.requeue_after {
             Some(delay) => writeln!(out, "look again after {delay:?}"),
@@ -229,8 +183,7 @@ mod tests {
     #[test]
     fn a_plan_reads_as_one_line_a_write() {
         let mut plan = Plan::new();
-        plan.create(pod(), "too few Pods")
-            .delete(&pod(), "too many Pods");
+        plan.create(pod(), "too few Pods").delete(&pod(), "too many Pods");
         let plan = plan.requeue_after(Duration::from_secs(30));
         assert_eq!(
             plan.to_string(),

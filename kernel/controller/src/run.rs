@@ -17,12 +17,10 @@ pub fn run<C: Controller + Send + 'static>(name: &str, controller: C) {
     let Some(path) = std::env::var_os(SOCKET_VARIABLE) else {
         panic!("run({name:?}, …) needs a cluster: call it in a cell that starts with %%rust");
     };
-    let joined = UnixStream::connect(path)
-        .map(Dialog::new)
-        .and_then(|dialog| {
-            dialog.say(&FromCell::Hello(name.to_owned(), controller.watches()))?;
-            dialog.hear::<ToCell>().map(|_welcome| dialog)
-        });
+    let joined = UnixStream::connect(path).map(Dialog::new).and_then(|dialog| {
+        dialog.say(&FromCell::Hello(name.to_owned(), controller.watches()))?;
+        dialog.hear::<ToCell>().map(|_welcome| dialog)
+    });
     let started = joined.and_then(|dialog| {
         let thread = std::thread::Builder::new().name(format!("{THREAD_PREFIX}{name}"));
         thread.spawn(move || serve(&controller, View::of_cluster(dialog)))
@@ -36,8 +34,7 @@ pub fn run<C: Controller + Send + 'static>(name: &str, controller: C) {
 fn serve(controller: &impl Controller, view: View) {
     let Some(dialog) = view.dialog() else { return };
     while let Ok(ToCell::Reconcile(key, now)) = dialog.hear() {
-        let answer = match catch_unwind(AssertUnwindSafe(|| controller.reconcile(&key, &view, now)))
-        {
+        let answer = match catch_unwind(AssertUnwindSafe(|| controller.reconcile(&key, &view, now))) {
             Ok(plan) => FromCell::Plan(plan),
             Err(panic) if panic.is::<Gone>() => return,
             Err(panic) => FromCell::Panic(message_of(panic.as_ref())),
@@ -50,8 +47,7 @@ fn serve(controller: &impl Controller, view: View) {
 
 pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 #[cfg(test)]
@@ -85,26 +81,16 @@ mod tests {
         let kernel = Dialog::new(here);
         let key = Key::new("shop", "web");
         let reconcile = |answer: Vec<crate::Value>| {
-            kernel
-                .say(&ToCell::Reconcile(key.clone(), Time::default()))
-                .expect("a listener");
+            kernel.say(&ToCell::Reconcile(key.clone(), Time::default())).expect("a listener");
             let ask = FromCell::Ask(Ask::Get(("v1".to_owned(), "Pod".to_owned()), key.clone()));
             assert_eq!(kernel.hear::<FromCell>().expect("a question"), ask);
             kernel.say(&ToCell::Objects(answer)).expect("a listener");
             kernel.hear::<FromCell>().expect("an answer")
         };
-        assert_eq!(
-            reconcile(vec![]),
-            FromCell::Panic("a Pod of that name".to_owned())
-        );
+        assert_eq!(reconcile(vec![]), FromCell::Panic("a Pod of that name".to_owned()));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}});
-        let FromCell::Plan(plan) = reconcile(vec![pod]) else {
-            panic!("no plan")
-        };
-        assert_eq!(
-            plan.to_string(),
-            "delete Pod shop/web: web is old at 1970-01-01T00:00:00Z\nlook again after 1s\n"
-        );
+        let FromCell::Plan(plan) = reconcile(vec![pod]) else { panic!("no plan") };
+        assert_eq!(plan.to_string(), "delete Pod shop/web: web is old at 1970-01-01T00:00:00Z\nlook again after 1s\n");
         drop(kernel);
         cell.join().expect("the thread ends with the connection");
     }

@@ -16,8 +16,7 @@ enum Source {
 impl View {
     /// The object, if the informers know it.
     pub fn get(&self, api_version: &str, kind: &str, key: &Key) -> Option<Value> {
-        self.ask(Ask::Get(kind_of(api_version, kind), key.clone()))
-            .pop()
+        self.ask(Ask::Get(kind_of(api_version, kind), key.clone())).pop()
     }
 
     /// All objects of a kind, in every namespace, sorted by namespace and name.
@@ -34,16 +33,11 @@ impl View {
 
     /// The objects of a kind whose controlling owner reference names `owner`, sorted by name.
     pub fn owned(&self, api_version: &str, kind: &str, owner: &Value) -> Vec<Value> {
-        self.ask(Ask::Owned(
-            kind_of(api_version, kind),
-            owner.uid().to_owned(),
-        ))
+        self.ask(Ask::Owned(kind_of(api_version, kind), owner.uid().to_owned()))
     }
 
     pub(crate) fn of_cluster(dialog: Dialog) -> View {
-        View {
-            source: Source::Cluster(dialog),
-        }
+        View { source: Source::Cluster(dialog) }
     }
 
     pub(crate) fn dialog(&self) -> Option<&Dialog> {
@@ -66,9 +60,7 @@ impl<I: IntoIterator<Item = Value>> From<I> for View {
     fn from(objects: I) -> View {
         let mut objects: Vec<Value> = objects.into_iter().collect();
         objects.sort_by_key(Object::key);
-        View {
-            source: Source::Objects(objects),
-        }
+        View { source: Source::Objects(objects) }
     }
 }
 
@@ -85,24 +77,12 @@ mod tests {
     fn a_view_of_ones_own_objects_answers_like_the_cluster() {
         let pool = json!({"apiVersion": "example.com/v1", "kind": "Pool",
             "metadata": {"name": "web", "namespace": "shop", "uid": "u-1"}});
-        let pod = |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"}});
-        let view = View::from([
-            pod("z"),
-            child_of(&pool, pod("b")),
-            child_of(&pool, pod("a")),
-            pool.clone(),
-        ]);
-        assert_eq!(
-            view.get("example.com/v1", "Pool", &Key::new("shop", "web")),
-            Some(pool.clone())
-        );
+        let pod =
+            |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"}});
+        let view = View::from([pod("z"), child_of(&pool, pod("b")), child_of(&pool, pod("a")), pool.clone()]);
+        assert_eq!(view.get("example.com/v1", "Pool", &Key::new("shop", "web")), Some(pool.clone()));
         assert_eq!(view.get("v1", "Pod", &Key::new("default", "a")), None);
-        let names = |objects: Vec<Value>| {
-            objects
-                .iter()
-                .map(|object| object.name().to_owned())
-                .collect::<Vec<_>>()
-        };
+        let names = |objects: Vec<Value>| objects.iter().map(|object| object.name().to_owned()).collect::<Vec<_>>();
         assert_eq!(names(view.owned("v1", "Pod", &pool)), ["a", "b"]);
         assert_eq!(names(view.list_in("v1", "Pod", "shop")), ["a", "b", "z"]);
         assert!(view.list("v1", "Secret").is_empty());

@@ -90,9 +90,7 @@ impl Message for ToCell {
         let (word, value) = value.as_object()?.iter().next()?;
         Some(match word.as_str() {
             "welcome" => ToCell::Welcome,
-            "reconcile" => {
-                ToCell::Reconcile(key_of(&value["key"])?, Time(value["now_ms"].as_i64()?))
-            }
+            "reconcile" => ToCell::Reconcile(key_of(&value["key"])?, Time(value["now_ms"].as_i64()?)),
             "objects" => ToCell::Objects(value.as_array()?.clone()),
             "unknown" => ToCell::Unknown(value.as_str()?.to_owned()),
             _ => return None,
@@ -129,10 +127,7 @@ impl Message for FromCell {
             }
             "get" => FromCell::Ask(Ask::Get(kind_of(&value["kind"])?, key_of(&value["key"])?)),
             "list" => FromCell::Ask(Ask::List(kind_of(&value["kind"])?)),
-            "owned" => FromCell::Ask(Ask::Owned(
-                kind_of(&value["kind"])?,
-                value["uid"].as_str()?.to_owned(),
-            )),
+            "owned" => FromCell::Ask(Ask::Owned(kind_of(&value["kind"])?, value["uid"].as_str()?.to_owned())),
             "plan" => FromCell::Plan(plan_of(value)?),
             "panic" => FromCell::Panic(value.as_str()?.to_owned()),
             _ => return None,
@@ -162,20 +157,10 @@ fn plan_of(value: &Value) -> Option<Plan> {
     let write = |value: &Value| {
         let (verb, _) = *Verb::ALL.iter().find(|(_, word)| value["verb"] == *word)?;
         let reason = value["reason"].as_str()?.to_owned();
-        Some(Write {
-            verb,
-            object: value["object"].clone(),
-            body: value["body"].clone(),
-            reason,
-        })
+        Some(Write { verb, object: value["object"].clone(), body: value["body"].clone(), reason })
     };
-    let requeue_after = value["requeue_after_ms"]
-        .as_u64()
-        .map(Duration::from_millis);
-    Some(Plan {
-        writes: all(&value["writes"], write)?,
-        requeue_after,
-    })
+    let requeue_after = value["requeue_after_ms"].as_u64().map(Duration::from_millis);
+    Some(Plan { writes: all(&value["writes"], write)?, requeue_after })
 }
 
 fn all<T>(value: &Value, one: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
@@ -192,18 +177,13 @@ pub(crate) struct Gone;
 
 impl Dialog {
     pub fn new(stream: UnixStream) -> Dialog {
-        Dialog {
-            reader: RefCell::new(BufReader::new(stream)),
-        }
+        Dialog { reader: RefCell::new(BufReader::new(stream)) }
     }
 
     pub fn say(&self, message: &impl Message) -> io::Result<()> {
         let mut line = message.to_json().to_string();
         line.push('\n');
-        self.reader
-            .borrow_mut()
-            .get_mut()
-            .write_all(line.as_bytes())
+        self.reader.borrow_mut().get_mut().write_all(line.as_bytes())
     }
 
     /// The next message; an error of kind `UnexpectedEof` once the other end has gone.
@@ -212,18 +192,12 @@ impl Dialog {
         if self.reader.borrow_mut().read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let message = serde_json::from_str(&line)
-            .ok()
-            .and_then(|value| M::from_json(&value));
-        message.ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("not a message: {line}"))
-        })
+        let message = serde_json::from_str(&line).ok().and_then(|value| M::from_json(&value));
+        message.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("not a message: {line}")))
     }
 
     pub(crate) fn ask(&self, ask: &Ask) -> Vec<Value> {
-        let answer = self
-            .say(&FromCell::Ask(ask.clone()))
-            .and_then(|()| self.hear());
+        let answer = self.say(&FromCell::Ask(ask.clone())).and_then(|()| self.hear());
         match answer {
             Ok(ToCell::Objects(objects)) => objects,
             Ok(ToCell::Unknown(why)) => panic!("{why}"),
@@ -236,9 +210,7 @@ impl Dialog {
 mod tests {
     use super::*;
 
-    fn there_and_back<M: Message + Clone + PartialEq + std::fmt::Debug + Send + 'static>(
-        messages: &[M],
-    ) {
+    fn there_and_back<M: Message + Clone + PartialEq + std::fmt::Debug + Send + 'static>(messages: &[M]) {
         let (here, there) = UnixStream::pair().expect("a pair of sockets");
         let (here, there) = (Dialog::new(here), Dialog::new(there));
         for message in messages {
@@ -246,10 +218,7 @@ mod tests {
             assert_eq!(there.hear::<M>().expect("a message"), *message);
         }
         drop(here);
-        assert_eq!(
-            there.hear::<M>().expect_err("the end").kind(),
-            io::ErrorKind::UnexpectedEof
-        );
+        assert_eq!(there.hear::<M>().expect_err("the end").kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
@@ -273,9 +242,7 @@ mod tests {
         there_and_back(&[
             FromCell::Hello(
                 "pool".to_owned(),
-                Watches::of("example.com/v1", "Pool")
-                    .owns("v1", "Pod")
-                    .also("v1", "Node"),
+                Watches::of("example.com/v1", "Pool").owns("v1", "Pod").also("v1", "Node"),
             ),
             FromCell::Ask(Ask::Get(kind.clone(), Key::new("", "web"))),
             FromCell::Ask(Ask::List(kind.clone())),
@@ -288,14 +255,10 @@ mod tests {
     #[test]
     fn a_line_that_is_no_message_is_an_error() {
         let (mut here, there) = UnixStream::pair().expect("a pair of sockets");
-        here.write_all(b"{\"plan\": 3}\nnonsense\n")
-            .expect("a listener");
+        here.write_all(b"{\"plan\": 3}\nnonsense\n").expect("a listener");
         let there = Dialog::new(there);
         for _ in 0..2 {
-            assert_eq!(
-                there.hear::<FromCell>().expect_err("no message").kind(),
-                io::ErrorKind::InvalidData
-            );
+            assert_eq!(there.hear::<FromCell>().expect_err("no message").kind(), io::ErrorKind::InvalidData);
         }
     }
 }

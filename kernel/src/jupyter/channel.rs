@@ -15,10 +15,7 @@ use crate::output::CellError;
 pub struct Replies(mpsc::UnboundedSender<JupyterMessage>);
 
 /// Reads a socket for as long as the program runs: each request goes to `take`, together with the way back.
-pub fn open(
-    connection: Connection<RouterSocket>,
-    mut take: impl FnMut(Request, &Replies) + Send + 'static,
-) {
+pub fn open(connection: Connection<RouterSocket>, mut take: impl FnMut(Request, &Replies) + Send + 'static) {
     let (mut outgoing, mut incoming) = connection.split();
     let (sender, mut queue) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -59,10 +56,7 @@ pub fn serve(
         Some(Err(error)) => error_content(&error),
         None => error_content(&CellError::new(
             "UnknownRequest",
-            format!(
-                "this kernel does not know {:?} on this channel",
-                request.kind()
-            ),
+            format!("this kernel does not know {:?} on this channel", request.kind()),
         )),
     };
     if let Some(reply) = request.reply(content) {

@@ -24,19 +24,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub fn new(
-        connection: ConnectionInfo,
-        publisher: Publisher,
-        stop: mpsc::UnboundedSender<()>,
-    ) -> Self {
+    pub fn new(connection: ConnectionInfo, publisher: Publisher, stop: mpsc::UnboundedSender<()>) -> Self {
         let (interrupted, ending) = (AtomicBool::new(false), AtomicBool::new(false));
-        Kernel {
-            connection,
-            publisher,
-            stop,
-            interrupted,
-            ending,
-        }
+        Kernel { connection, publisher, stop, interrupted, ending }
     }
 
     /// Asks the running cell to stop; when none runs this does nothing.
@@ -105,8 +95,7 @@ impl Kernel {
         }
         let Shutdown { restart } = request.parse()?;
         let content = json!({"status": "ok", "restart": restart});
-        self.publisher
-            .publish(request, "shutdown_reply", content.clone());
+        self.publisher.publish(request, "shutdown_reply", content.clone());
         Ok(content)
     }
 
@@ -116,11 +105,7 @@ impl Kernel {
             comm_id: String,
         }
         let CommOpen { comm_id } = request.parse()?;
-        self.publisher.publish(
-            request,
-            "comm_close",
-            json!({"comm_id": comm_id, "data": {}}),
-        );
+        self.publisher.publish(request, "comm_close", json!({"comm_id": comm_id, "data": {}}));
         Ok(Value::Null)
     }
 }
@@ -155,36 +140,20 @@ pub(super) mod tests {
             signature_scheme: "hmac-sha256".into(),
             kernel_name: None,
         };
-        (
-            Kernel::new(connection, publisher, mpsc::unbounded_channel().0),
-            published,
-        )
+        (Kernel::new(connection, publisher, mpsc::unbounded_channel().0), published)
     }
 
     #[test]
     fn connect_tells_the_ports() {
-        let reply = kernel()
-            .0
-            .answer(&request("connect_request", "{}"))
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            (&reply["shell_port"], &reply["hb_port"]),
-            (&json!(1), &json!(5))
-        );
+        let reply = kernel().0.answer(&request("connect_request", "{}")).unwrap().unwrap();
+        assert_eq!((&reply["shell_port"], &reply["hb_port"]), (&json!(1), &json!(5)));
     }
 
     #[test]
     fn a_comm_for_an_unknown_target_is_closed_at_once() {
         let (kernel, mut published) = kernel();
-        kernel.answer(&request(
-            "comm_open",
-            r#"{"comm_id": "c", "target_name": "widget"}"#,
-        ));
-        assert_eq!(
-            published(),
-            [("comm_close".to_owned(), json!({"comm_id": "c", "data": {}}))]
-        );
+        kernel.answer(&request("comm_open", r#"{"comm_id": "c", "target_name": "widget"}"#));
+        assert_eq!(published(), [("comm_close".to_owned(), json!({"comm_id": "c", "data": {}}))]);
     }
 
     #[test]

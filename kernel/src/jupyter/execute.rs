@@ -44,25 +44,9 @@ pub struct Outcome {
 }
 
 /// Runs a cell: its outputs are published as they come, an error is both published and in the reply.
-pub fn run(
-    kernel: &Kernel,
-    request: &Request,
-    session: &mut dyn Execute,
-    cell: &Cell,
-    count: usize,
-) -> Outcome {
-    let mut shown = Shown {
-        kernel,
-        request,
-        silent: cell.silent,
-        count,
-        pages: Vec::new(),
-        result: None,
-    };
-    shown.publish(
-        "execute_input",
-        json!({"code": cell.code, "execution_count": count}),
-    );
+pub fn run(kernel: &Kernel, request: &Request, session: &mut dyn Execute, cell: &Cell, count: usize) -> Outcome {
+    let mut shown = Shown { kernel, request, silent: cell.silent, count, pages: Vec::new(), result: None };
+    shown.publish("execute_input", json!({"code": cell.code, "execution_count": count}));
     let outcome = guarded(|| session.execute(&cell.code, &mut shown)).and_then(|outcome| outcome);
     let mut reply = match &outcome {
         Ok(()) => json!({"status": "ok"}),
@@ -75,25 +59,14 @@ pub fn run(
                 expressions.insert(name, evaluate(kernel, session, code));
             }
         }
-        Err(CellError {
-            ename,
-            evalue,
-            traceback,
-        }) => {
-            shown.publish(
-                "error",
-                json!({"ename": ename, "evalue": evalue, "traceback": traceback}),
-            );
+        Err(CellError { ename, evalue, traceback }) => {
+            shown.publish("error", json!({"ename": ename, "evalue": evalue, "traceback": traceback}));
         }
     }
     reply["execution_count"] = json!(count);
     reply["user_expressions"] = json!(expressions);
     reply["payload"] = json!(shown.pages);
-    Outcome {
-        reply,
-        failed: outcome.is_err(),
-        result: shown.result,
-    }
+    Outcome { reply, failed: outcome.is_err(), result: shown.result }
 }
 
 /// Everyone who listens sees what the cell puts out.
@@ -119,32 +92,22 @@ impl Sink for Shown<'_> {
         let (kind, content) = match output {
             Output::Stdout(text) => ("stream", json!({"name": "stdout", "text": text})),
             Output::Stderr(text) => ("stream", json!({"name": "stderr", "text": text})),
-            Output::Display { data, id: None } => (
-                "display_data",
-                json!({"data": data, "metadata": {}, "transient": {}}),
-            ),
-            Output::Display { data, id: Some(id) } => (
-                "display_data",
-                json!({"data": data, "metadata": {}, "transient": {"display_id": id}}),
-            ),
-            Output::Update { data, id } => (
-                "update_display_data",
-                json!({"data": data, "metadata": {}, "transient": {"display_id": id}}),
-            ),
+            Output::Display { data, id: None } => {
+                ("display_data", json!({"data": data, "metadata": {}, "transient": {}}))
+            }
+            Output::Display { data, id: Some(id) } => {
+                ("display_data", json!({"data": data, "metadata": {}, "transient": {"display_id": id}}))
+            }
+            Output::Update { data, id } => {
+                ("update_display_data", json!({"data": data, "metadata": {}, "transient": {"display_id": id}}))
+            }
             Output::Result(data) => {
-                self.result = data
-                    .get("text/plain")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned);
-                (
-                    "execute_result",
-                    json!({"data": data, "metadata": {}, "execution_count": self.count}),
-                )
+                self.result = data.get("text/plain").and_then(Value::as_str).map(str::to_owned);
+                ("execute_result", json!({"data": data, "metadata": {}, "execution_count": self.count}))
             }
             Output::Clear { wait } => ("clear_output", json!({"wait": wait})),
             Output::Page(data) => {
-                self.pages
-                    .push(json!({"source": "page", "data": data, "start": 0}));
+                self.pages.push(json!({"source": "page", "data": data, "start": 0}));
                 return;
             }
         };
@@ -158,11 +121,7 @@ impl Sink for Shown<'_> {
 
 /// A user expression is a cell of which only the last display is kept or, without one, what it printed.
 fn evaluate(kernel: &Kernel, session: &mut dyn Execute, code: &str) -> Value {
-    let mut kept = Kept {
-        kernel,
-        display: None,
-        printed: String::new(),
-    };
+    let mut kept = Kept { kernel, display: None, printed: String::new() };
     match guarded(|| session.execute(code, &mut kept)).and_then(|outcome| outcome) {
         Ok(()) => json!({
             "status": "ok",

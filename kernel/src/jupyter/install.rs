@@ -18,14 +18,8 @@ pub const LANGUAGE: &str = "kubernetes";
 
 const LOGOS: [(&str, &[u8]); 3] = [
     ("logo-svg.svg", include_bytes!("../../assets/logo.svg")),
-    (
-        "logo-32x32.png",
-        include_bytes!("../../assets/logo-32x32.png"),
-    ),
-    (
-        "logo-64x64.png",
-        include_bytes!("../../assets/logo-64x64.png"),
-    ),
+    ("logo-32x32.png", include_bytes!("../../assets/logo-32x32.png")),
+    ("logo-64x64.png", include_bytes!("../../assets/logo-64x64.png")),
 ];
 
 /// Tell Jupyter about the kernel
@@ -68,22 +62,14 @@ impl Install {
         }
         if self.sys_prefix {
             let environment = env::var_os("VIRTUAL_ENV").or_else(|| env::var_os("CONDA_PREFIX"));
-            return environment
-                .map(|prefix| below(Path::new(&prefix)))
-                .ok_or_else(|| {
-                    Failure::Usage(
-                        "no virtual environment is active: activate one, or use --prefix DIR"
-                            .to_owned(),
-                    )
-                });
+            return environment.map(|prefix| below(Path::new(&prefix))).ok_or_else(|| {
+                Failure::Usage("no virtual environment is active: activate one, or use --prefix DIR".to_owned())
+            });
         }
         match env::var_os("JUPYTER_DATA_DIR") {
             Some(folder) => Ok(folder.into()),
-            None => user_data_dir().map_err(|error| {
-                Failure::Fault(format!(
-                    "cannot find Jupyter's folder of this user: {error}"
-                ))
-            }),
+            None => user_data_dir()
+                .map_err(|error| Failure::Fault(format!("cannot find Jupyter's folder of this user: {error}"))),
         }
     }
 }
@@ -95,25 +81,18 @@ pub fn install_into(prefix: &Path) -> Result<(), Failure> {
 
 /// Fills a kernelspec's folder, over what an older version of the program left there.
 fn write_kernelspec(folder: &Path) -> Result<(), String> {
-    let program = env::current_exe()
-        .map_err(|error| format!("cannot find this program's own path: {error}"))?;
-    let program = program
-        .to_str()
-        .ok_or_else(|| format!("{} is not UTF-8, which Jupyter needs", program.display()))?;
+    let program = env::current_exe().map_err(|error| format!("cannot find this program's own path: {error}"))?;
+    let program = program.to_str().ok_or_else(|| format!("{} is not UTF-8, which Jupyter needs", program.display()))?;
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         fs::write(&path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
     };
-    fs::create_dir_all(folder)
-        .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     for (name, bytes) in LOGOS {
         write(name, bytes)?;
     }
     // Last, since it is what makes Jupyter look at the folder.
-    write(
-        "kernel.json",
-        format!("{:#}\n", kernelspec(program)).as_bytes(),
-    )
+    write("kernel.json", format!("{:#}\n", kernelspec(program)).as_bytes())
 }
 
 fn kernelspec(program: &str) -> Value {
@@ -136,21 +115,13 @@ mod tests {
     fn a_prefix_gets_a_kernelspec_that_starts_this_program() {
         let prefix = env::temp_dir().join(format!("kernetes-{}", uuid::Uuid::new_v4()));
         for _ in 0..2 {
-            let install = Install {
-                user: false,
-                prefix: Some(prefix.clone()),
-                sys_prefix: false,
-                name: "lab".to_owned(),
-            };
+            let install =
+                Install { user: false, prefix: Some(prefix.clone()), sys_prefix: false, name: "lab".to_owned() };
             assert_eq!(install.start(), Ok(Answer::Yes));
         }
         let folder = prefix.join("share/jupyter/kernels/lab");
-        let spec: Value =
-            serde_json::from_slice(&fs::read(folder.join("kernel.json")).unwrap()).unwrap();
-        assert_eq!(
-            spec["argv"][0],
-            env::current_exe().unwrap().to_str().unwrap()
-        );
+        let spec: Value = serde_json::from_slice(&fs::read(folder.join("kernel.json")).unwrap()).unwrap();
+        assert_eq!(spec["argv"][0], env::current_exe().unwrap().to_str().unwrap());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
         fs::remove_dir_all(prefix).unwrap();
     }

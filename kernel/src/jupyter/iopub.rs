@@ -29,17 +29,11 @@ impl Publisher {
     /// A message of any iopub type, caused by a request.
     pub fn publish(&self, request: &Request, kind: &str, content: Value) {
         // Fails only when the program is ending.
-        let _ = self.0.send(Publication::Message(Box::new(
-            request.publication(kind, content),
-        )));
+        let _ = self.0.send(Publication::Message(Box::new(request.publication(kind, content))));
     }
 
     pub fn status(&self, request: &Request, execution_state: &str) {
-        self.publish(
-            request,
-            "status",
-            json!({"execution_state": execution_state}),
-        );
+        self.publish(request, "status", json!({"execution_state": execution_state}));
     }
 
     /// Returns when all that was published has left, or after a second.
@@ -57,10 +51,7 @@ pub fn publish(connection: KernelIoPubXPubConnection) -> Publisher {
     Publisher(sender)
 }
 
-async fn pump(
-    mut connection: KernelIoPubXPubConnection,
-    mut queue: mpsc::UnboundedReceiver<Publication>,
-) {
+async fn pump(mut connection: KernelIoPubXPubConnection, mut queue: mpsc::UnboundedReceiver<Publication>) {
     let mut stream: Option<Box<JupyterMessage>> = None;
     let mut stream_due = Instant::now();
     loop {
@@ -111,12 +102,7 @@ async fn send(connection: &mut KernelIoPubXPubConnection, message: JupyterMessag
 
 /// Adds `next` to `first` if both are pieces of one stream of one cell.
 fn join(first: &mut JupyterMessage, next: &JupyterMessage) -> bool {
-    let parent = |message: &JupyterMessage| {
-        message
-            .parent_header
-            .as_ref()
-            .map(|header| header.msg_id.clone())
-    };
+    let parent = |message: &JupyterMessage| message.parent_header.as_ref().map(|header| header.msg_id.clone());
     if next.header.msg_type != "stream" || parent(first) != parent(next) {
         return false;
     }
@@ -149,9 +135,7 @@ pub(super) mod tests {
             let messages = std::iter::from_fn(|| queue.try_recv().ok());
             messages
                 .filter_map(|publication| match publication {
-                    Publication::Message(message) => {
-                        Some((message.header.msg_type.clone(), content(&message)))
-                    }
+                    Publication::Message(message) => Some((message.header.msg_type.clone(), content(&message))),
                     Publication::Flush(_) => None,
                 })
                 .collect()
@@ -162,16 +146,11 @@ pub(super) mod tests {
     #[test]
     fn pieces_of_one_stream_are_joined_and_others_are_not() {
         let cell = request("execute_request", "{}");
-        let piece = |name: &str, text: &str| {
-            cell.publication("stream", json!({"name": name, "text": text}))
-        };
+        let piece = |name: &str, text: &str| cell.publication("stream", json!({"name": name, "text": text}));
         let mut first = piece("stdout", "a");
         assert!(join(&mut first, &piece("stdout", "b\n")));
         assert_eq!(content(&first)["text"], "ab\n");
         assert!(!join(&mut first, &piece("stderr", "c")));
-        assert!(!join(
-            &mut first,
-            &cell.publication("display_data", json!({}))
-        ));
+        assert!(!join(&mut first, &cell.publication("display_data", json!({}))));
     }
 }

@@ -84,10 +84,7 @@ impl Launch {
 ///
 /// # Errors
 /// The connection file can't be used, or a socket can't be bound.
-pub fn run<E: Execute + Send + 'static>(
-    connection_file: &Path,
-    open: impl FnOnce() -> E + Send + 'static,
-) -> Outcome {
+pub fn run<E: Execute + Send + 'static>(connection_file: &Path, open: impl FnOnce() -> E + Send + 'static) -> Outcome {
     let connection = read_connection_file(connection_file).map_err(Failure::Usage)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -102,10 +99,7 @@ fn read_connection_file(path: &Path) -> Result<ConnectionInfo, String> {
     let wrong = |why: String| format!("connection file {}: {why}", path.display());
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let json: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if json
-        .get("curve_secretkey")
-        .is_some_and(|key| !key.is_null())
-    {
+    if json.get("curve_secretkey").is_some_and(|key| !key.is_null()) {
         return Err(wrong(
             "CurveZMQ encryption is not supported; use the ipc transport, or start Jupyter without encryption".into(),
         ));
@@ -114,9 +108,7 @@ fn read_connection_file(path: &Path) -> Result<ConnectionInfo, String> {
         serde_path_to_error::deserialize(json).map_err(|error| wrong(error.to_string()))?;
     match connection.signature_scheme.as_str() {
         "hmac-sha256" => Ok(connection),
-        other => Err(wrong(format!(
-            "signature_scheme {other:?} is not supported, expected \"hmac-sha256\""
-        ))),
+        other => Err(wrong(format!("signature_scheme {other:?} is not supported, expected \"hmac-sha256\""))),
     }
 }
 
@@ -125,32 +117,17 @@ async fn serve<E: Execute + Send + 'static>(
     open: impl FnOnce() -> E + Send + 'static,
 ) -> Result<(), String> {
     // Before the sockets: a signal that arrives early must not kill the kernel.
-    let signals = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    );
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupts), Ok(mut terminations)) = signals else {
         return Err("cannot listen to signals".into());
     };
     let id = uuid::Uuid::new_v4().to_string();
-    let cannot = |what: &'static str| {
-        move |error: zmq::RuntimeError| format!("cannot bind the {what} socket: {error}")
-    };
-    let iopub = zmq::create_kernel_iopub_xpub_connection(&connection, &id)
-        .await
-        .map_err(cannot("iopub"))?;
-    let shell = zmq::create_kernel_shell_connection(&connection, &id)
-        .await
-        .map_err(cannot("shell"))?;
-    let control = zmq::create_kernel_control_connection(&connection, &id)
-        .await
-        .map_err(cannot("control"))?;
-    let stdin = zmq::create_kernel_stdin_connection(&connection, &id)
-        .await
-        .map_err(cannot("stdin"))?;
-    let heartbeat = zmq::create_kernel_heartbeat_connection(&connection)
-        .await
-        .map_err(cannot("heartbeat"))?;
+    let cannot = |what: &'static str| move |error: zmq::RuntimeError| format!("cannot bind the {what} socket: {error}");
+    let iopub = zmq::create_kernel_iopub_xpub_connection(&connection, &id).await.map_err(cannot("iopub"))?;
+    let shell = zmq::create_kernel_shell_connection(&connection, &id).await.map_err(cannot("shell"))?;
+    let control = zmq::create_kernel_control_connection(&connection, &id).await.map_err(cannot("control"))?;
+    let stdin = zmq::create_kernel_stdin_connection(&connection, &id).await.map_err(cannot("stdin"))?;
+    let heartbeat = zmq::create_kernel_heartbeat_connection(&connection).await.map_err(cannot("heartbeat"))?;
 
     let (stop, mut stopped) = mpsc::unbounded_channel();
     let kernel = Arc::new(Kernel::new(connection, iopub::publish(iopub), stop));
@@ -172,8 +149,7 @@ async fn serve<E: Execute + Send + 'static>(
     }
 
     kernel.end();
-    let cleaned_up =
-        tokio::time::timeout(Duration::from_millis(CLEANUP_MS_MAX), shell_thread.join()).await;
+    let cleaned_up = tokio::time::timeout(Duration::from_millis(CLEANUP_MS_MAX), shell_thread.join()).await;
     if cleaned_up.is_err() {
         eprintln!("kernetes: the running cell did not stop in time, leaving it");
     }
@@ -203,10 +179,7 @@ async fn echo(mut heartbeat: zmq::KernelHeartbeatConnection) {
 
 /// Ends when the process that started the kernel has died; never, if Jupyter didn't say which (`JPY_PARENT_PID`).
 async fn parent_gone() {
-    let Some(announced) = std::env::var("JPY_PARENT_PID")
-        .ok()
-        .and_then(|pid| pid.parse::<u32>().ok())
-    else {
+    let Some(announced) = std::env::var("JPY_PARENT_PID").ok().and_then(|pid| pid.parse::<u32>().ok()) else {
         return std::future::pending().await;
     };
     let first = std::os::unix::process::parent_id();
@@ -234,15 +207,10 @@ mod tests {
             "control_port": 4, "hb_port": 5, "key": "k""#;
         assert!(refusal("{").contains("EOF"));
         assert!(refusal("{}").contains("missing field `ip`"));
+        assert!(refusal(&format!(r#"{{{rest}, "signature_scheme": "hmac-md5"}}"#)).contains("hmac-sha256"));
         assert!(
-            refusal(&format!(r#"{{{rest}, "signature_scheme": "hmac-md5"}}"#))
-                .contains("hmac-sha256")
-        );
-        assert!(
-            refusal(&format!(
-                r#"{{{rest}, "signature_scheme": "hmac-sha256", "curve_secretkey": "x"}}"#
-            ))
-            .contains("CurveZMQ")
+            refusal(&format!(r#"{{{rest}, "signature_scheme": "hmac-sha256", "curve_secretkey": "x"}}"#))
+                .contains("CurveZMQ")
         );
     }
 }

@@ -54,14 +54,8 @@ pub fn start<E: Execute + Send + 'static>(
     let (queue, incoming) = channel();
     let (end, ended) = oneshot::channel();
     let session = Lab::Opening(spawn("open session", open)?);
-    let shell = Shell {
-        kernel,
-        incoming,
-        waiting: VecDeque::new(),
-        session,
-        history: History::default(),
-        execution_count: 0,
-    };
+    let shell =
+        Shell { kernel, incoming, waiting: VecDeque::new(), session, history: History::default(), execution_count: 0 };
     spawn("session", move || {
         shell.run();
         let _ = end.send(());
@@ -69,23 +63,13 @@ pub fn start<E: Execute + Send + 'static>(
     let sender = queue.clone();
     channel::open(connection, move |request, replies| {
         // Fails only when the program is ending.
-        let _ = sender.send(Some(Waiting {
-            request,
-            replies: replies.clone(),
-            aborted: false,
-        }));
+        let _ = sender.send(Some(Waiting { request, replies: replies.clone(), aborted: false }));
     });
     Ok(ShellThread { queue, ended })
 }
 
-fn spawn<T: Send + 'static>(
-    name: &str,
-    run: impl FnOnce() -> T + Send + 'static,
-) -> std::io::Result<JoinHandle<T>> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(STACK_BYTES)
-        .spawn(run)
+fn spawn<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> std::io::Result<JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run)
 }
 
 struct Shell<E> {
@@ -126,12 +110,7 @@ impl<E: Execute> Lab<E> {
 
 impl<E: Execute> Shell<E> {
     fn run(mut self) {
-        while let Some(Waiting {
-            request,
-            replies,
-            aborted,
-        }) = self.next()
-        {
+        while let Some(Waiting { request, replies, aborted }) = self.next() {
             let kernel = Arc::clone(&self.kernel);
             channel::serve(&kernel, &replies, request, |request| match aborted {
                 true => Some(Ok(self.aborted())),
@@ -167,8 +146,7 @@ impl<E: Execute> Shell<E> {
         let session = self.session.get()?;
         let outcome = execute::run(&self.kernel, request, session, &cell, self.execution_count);
         if cell.stores_history() {
-            self.history
-                .record(self.execution_count, &cell.code, outcome.result);
+            self.history.record(self.execution_count, &cell.code, outcome.result);
         }
         if outcome.failed && cell.stops_on_error() {
             self.abort_waiting();
@@ -179,10 +157,7 @@ impl<E: Execute> Shell<E> {
     /// Marks the cells that were sent before the frontend could know of the failure.
     fn abort_waiting(&mut self) {
         let deadline = Instant::now() + Duration::from_millis(ABORT_WAIT_MS);
-        while let Ok(Some(next)) = self
-            .incoming
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-        {
+        while let Ok(Some(next)) = self.incoming.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.waiting.push_back(next);
         }
         for waiting in &mut self.waiting {
@@ -204,7 +179,8 @@ impl<E: Execute> Shell<E> {
         let session = self.session.get()?;
         let found = guarded(|| session.complete(&at.code, at.position()))?;
         let (start, end) = (found.start, found.end);
-        let typed = |found: &crate::output::Match| json!({"text": found.text, "type": found.kind, "start": start, "end": end});
+        let typed =
+            |found: &crate::output::Match| json!({"text": found.text, "type": found.kind, "start": start, "end": end});
         Ok(json!({
             "status": "ok",
             "matches": found.matches.iter().map(|found| &found.text).collect::<Vec<_>>(),
@@ -265,13 +241,8 @@ pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, CellError> {
 
 fn internal_error(panic: &(dyn std::any::Any + Send)) -> CellError {
     let message = panic.downcast_ref::<String>().map(String::as_str);
-    let message = message
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("unknown");
-    CellError::new(
-        "InternalError",
-        format!("{message} (a bug in Kernetes; the notebook can go on)"),
-    )
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+    CellError::new("InternalError", format!("{message} (a bug in Kernetes; the notebook can go on)"))
 }
 
 #[cfg(test)]
@@ -290,10 +261,7 @@ mod tests {
                 match line.split_once(' ').unwrap_or((line, "")) {
                     ("print", word) => sink.put(Output::Stdout(word.to_owned())),
                     ("result", word) => sink.put(Output::Result(text(word))),
-                    ("show", word) => sink.put(Output::Display {
-                        data: text(word),
-                        id: Some("d".into()),
-                    }),
+                    ("show", word) => sink.put(Output::Display { data: text(word), id: Some("d".into()) }),
                     ("page", word) => sink.put(Output::Page(text(word))),
                     ("fail", word) => return Err(CellError::new("Failed", word)),
                     ("panic", word) => panic!("{word}"),
@@ -304,15 +272,8 @@ mod tests {
         }
 
         fn complete(&mut self, _: &str, cursor: usize) -> Completion {
-            let matches = vec![Match {
-                text: "print".into(),
-                kind: "verb".into(),
-            }];
-            Completion {
-                start: 0,
-                end: cursor,
-                matches,
-            }
+            let matches = vec![Match { text: "print".into(), kind: "verb".into() }];
+            Completion { start: 0, end: cursor, matches }
         }
 
         fn inspect(&mut self, _: &str, _: usize) -> Option<MimeBundle> {
@@ -320,9 +281,7 @@ mod tests {
         }
 
         fn is_complete(&self, _: &str) -> Completeness {
-            Completeness::Incomplete {
-                indent: "  ".into(),
-            }
+            Completeness::Incomplete { indent: "  ".into() }
         }
     }
 
@@ -347,31 +306,17 @@ mod tests {
     impl<P: FnMut() -> Vec<(String, Value)>> Frontend<P> {
         /// The reply to a cell and the kinds of messages it caused.
         fn run(&mut self, content: Value) -> (Value, Vec<String>) {
-            let reply = self
-                .shell
-                .answer(&request("execute_request", &content.to_string()))
-                .unwrap()
-                .unwrap();
-            (
-                reply,
-                (self.published)()
-                    .into_iter()
-                    .map(|(kind, _)| kind)
-                    .collect(),
-            )
+            let reply = self.shell.answer(&request("execute_request", &content.to_string())).unwrap().unwrap();
+            (reply, (self.published)().into_iter().map(|(kind, _)| kind).collect())
         }
     }
 
     #[test]
     fn a_cell_shows_its_input_then_its_outputs_in_order() {
         let (reply, kinds) = frontend().run(json!({"code": "print a\nresult 1\nshow b\npage c"}));
-        assert_eq!(
-            kinds,
-            ["execute_input", "stream", "execute_result", "display_data"]
-        );
+        assert_eq!(kinds, ["execute_input", "stream", "execute_result", "display_data"]);
         let pages = json!([{"source": "page", "data": {"text/plain": "c"}, "start": 0}]);
-        let expected =
-            json!({"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": pages});
+        let expected = json!({"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": pages});
         assert_eq!(reply, expected);
     }
 
@@ -387,10 +332,7 @@ mod tests {
     fn an_error_is_published_and_replied() {
         let (reply, kinds) = frontend().run(json!({"code": "fail why"}));
         assert_eq!(kinds, ["execute_input", "error"]);
-        assert_eq!(
-            (reply["ename"].as_str(), reply["evalue"].as_str()),
-            (Some("Failed"), Some("why"))
-        );
+        assert_eq!((reply["ename"].as_str(), reply["evalue"].as_str()), (Some("Failed"), Some("why")));
     }
 
     #[test]
@@ -416,28 +358,15 @@ mod tests {
     #[test]
     fn completions_say_what_they_are_and_a_cursor_beyond_the_end_is_the_end() {
         let mut frontend = frontend();
-        let reply = frontend.shell.answer(&request(
-            "complete_request",
-            r#"{"code": "箱", "cursor_pos": 99}"#,
-        ));
+        let reply = frontend.shell.answer(&request("complete_request", r#"{"code": "箱", "cursor_pos": 99}"#));
         let reply = reply.unwrap().unwrap();
-        assert_eq!(
-            (&reply["matches"], &reply["cursor_end"]),
-            (&json!(["print"]), &json!(1))
-        );
-        assert_eq!(
-            reply["metadata"]["_jupyter_types_experimental"][0]["type"],
-            "verb"
-        );
+        assert_eq!((&reply["matches"], &reply["cursor_end"]), (&json!(["print"]), &json!(1)));
+        assert_eq!(reply["metadata"]["_jupyter_types_experimental"][0]["type"], "verb");
     }
 
     #[test]
     fn a_request_without_code_is_answered_with_the_reason() {
-        let error = frontend()
-            .shell
-            .answer(&request("execute_request", "{}"))
-            .unwrap()
-            .unwrap_err();
+        let error = frontend().shell.answer(&request("execute_request", "{}")).unwrap().unwrap_err();
         assert_eq!(error.evalue, "execute_request: missing field `code`");
     }
 }

@@ -1,0 +1,38 @@
+//! The API's nouns: objects and their kinds, requests and responses, selectors, quantities. No behaviour of any kind.
+
+pub mod kind;
+pub mod kinds;
+pub mod object;
+pub mod quantity;
+pub mod request;
+pub mod selector;
+pub mod status;
+
+use std::sync::Arc;
+
+/// A name or a word that many things share.
+pub type Name = Arc<str>;
+
+/// Where an object is: namespace (empty for cluster-scoped kinds) and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub namespace: Name,
+    pub name: Name,
+}
+
+impl Key {
+    pub fn new(namespace: impl Into<Name>, name: impl Into<Name>) -> Key {
+        Key { namespace: namespace.into(), name: name.into() }
+    }
+
+    pub fn cluster(name: impl Into<Name>) -> Key {
+        Key::new("", name)
+    }
+}
+
+/// `default/web`, `node-1`.
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.namespace.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.namespace, self.name) }
+    }
+}

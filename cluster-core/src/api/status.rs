@@ -1,0 +1,221 @@
+//! Errors as the API gives them: `Status` of apimachinery's meta/v1.
+
+use serde_json::{Map, Value, json};
+
+/// A refusal: HTTP code, reason, message, and what was wrong where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    pub code: u16,
+    pub reason: &'static str,
+    pub message: String,
+    pub details: Option<Box<Details>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Details {
+    pub name: String,
+    pub group: String,
+    /// The resource or kind that the message speaks of.
+    pub kind: String,
+    pub uid: String,
+    pub causes: Vec<Cause>,
+    pub retry_after_seconds: u32,
+}
+
+/// One thing wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    /// `FieldValueRequired`, `FieldValueInvalid` …
+    pub reason: &'static str,
+    pub message: String,
+    pub field: String,
+}
+
+impl Cause {
+    pub fn required(field: impl Into<String>, detail: &str) -> Cause {
+        let tail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+        Cause { reason: "FieldValueRequired", message: format!("Required value{tail}"), field: field.into() }
+    }
+
+    pub fn invalid(field: impl Into<String>, value: impl Into<Value>, detail: impl AsRef<str>) -> Cause {
+        let message = format!("Invalid value: {}: {}", shown(&value.into()), detail.as_ref());
+        Cause { reason: "FieldValueInvalid", message, field: field.into() }
+    }
+
+    pub fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Cause {
+        let message = format!("Duplicate value: {}", shown(&value.into()));
+        Cause { reason: "FieldValueDuplicate", message, field: field.into() }
+    }
+
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> Cause {
+        Cause { reason: "FieldValueForbidden", message: format!("Forbidden: {detail}"), field: field.into() }
+    }
+
+    pub fn unsupported(field: impl Into<String>, value: impl Into<Value>, supported: &[&str]) -> Cause {
+        let mut supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
+        supported.sort();
+        let message =
+            format!("Unsupported value: {}: supported values: {}", shown(&value.into()), supported.join(", "));
+        Cause { reason: "FieldValueNotSupported", message, field: field.into() }
+    }
+
+    pub fn not_found(field: impl Into<String>, value: impl Into<Value>) -> Cause {
+        Cause {
+            reason: "FieldValueNotFound",
+            message: format!("Not found: {}", shown(&value.into())),
+            field: field.into(),
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    value.to_string()
+}
+
+impl Status {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
+        Status { code, reason, message: message.into(), details: None }
+    }
+
+    fn about(mut self, kind: &super::kind::Kind, name: &str) -> Status {
+        let details = self.details.get_or_insert_default();
+        details.group = kind.group.to_string();
+        details.kind = kind.resource.to_string();
+        details.name = name.to_owned();
+        self
+    }
+
+    pub fn not_found(kind: &super::kind::KindRef, name: &str) -> Status {
+        let message = format!("{} \"{name}\" not found", kind.qualified_resource());
+        Status::new(404, "NotFound", message).about(kind, name)
+    }
+
+    pub fn already_exists(kind: &super::kind::KindRef, name: &str) -> Status {
+        let message = format!("{} \"{name}\" already exists", kind.qualified_resource());
+        Status::new(409, "AlreadyExists", message).about(kind, name)
+    }
+
+    pub fn conflict(kind: &super::kind::KindRef, name: &str, detail: &str) -> Status {
+        let resource = kind.qualified_resource();
+        let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {detail}");
+        Status::new(409, "Conflict", message).about(kind, name)
+    }
+
+    /// The object was changed since the caller read it.
+    pub fn stale(kind: &super::kind::KindRef, name: &str) -> Status {
+        let detail = "the object has been modified; please apply your changes to the latest version and try again";
+        Status::conflict(kind, name, detail)
+    }
+
+    pub fn forbidden(kind: &super::kind::KindRef, name: &str, detail: &str) -> Status {
+        let resource = kind.qualified_resource();
+        let message = format!("{resource} \"{name}\" is forbidden: {detail}");
+        Status::new(403, "Forbidden", message).about(kind, name)
+    }
+
+    /// One or more fields are wrong.
+    pub fn invalid(kind: &super::kind::KindRef, name: &str, causes: Vec<Cause>) -> Status {
+        let list: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let list = match list.as_slice() {
+            [one] => one.clone(),
+            more => format!("[{}]", more.join(", ")),
+        };
+        let qualified = match &*kind.group {
+            "" => kind.kind.to_string(),
+            group => format!("{}.{group}", kind.kind),
+        };
+        let mut status =
+            Status::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {list}")).about(kind, name);
+        if let Some(details) = &mut status.details {
+            details.kind = kind.kind.to_string();
+            details.causes = causes;
+        }
+        status
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Status {
+        Status::new(400, "BadRequest", message)
+    }
+
+    pub fn method_not_allowed(message: impl Into<String>) -> Status {
+        Status::new(405, "MethodNotAllowed", message)
+    }
+
+    pub fn expired(message: impl Into<String>) -> Status {
+        Status::new(410, "Expired", message)
+    }
+
+    pub fn unsupported_media_type(message: impl Into<String>) -> Status {
+        Status::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Status {
+        Status::new(500, "InternalError", format!("Internal error occurred: {}", message.into()))
+    }
+
+    pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Status {
+        let mut status = Status::new(429, "TooManyRequests", message);
+        status.details.get_or_insert_default().retry_after_seconds = retry_after_seconds;
+        status
+    }
+
+    pub fn timeout(message: impl Into<String>) -> Status {
+        Status::new(504, "Timeout", message)
+    }
+
+    /// The server can't be reached or can't do its work: what a client sees of a fault.
+    pub fn unavailable(message: impl Into<String>) -> Status {
+        Status::new(503, "ServiceUnavailable", message)
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        self.reason == "NotFound"
+    }
+
+    pub fn is_conflict(&self) -> bool {
+        self.reason == "Conflict"
+    }
+
+    pub fn causes(&self) -> &[Cause] {
+        self.details.as_deref().map_or(&[], |details| &details.causes)
+    }
+
+    pub fn to_json(&self) -> Value {
+        let mut status = json!({
+            "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if let (Some(details), Value::Object(fields)) = (&self.details, &mut status) {
+            fields.insert("details".into(), details.to_json());
+        }
+        status
+    }
+}
+
+impl Details {
+    fn to_json(&self) -> Value {
+        let mut fields = Map::new();
+        let texts = [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)];
+        for (field, text) in texts {
+            if !text.is_empty() {
+                fields.insert(field.into(), text.as_str().into());
+            }
+        }
+        if !self.causes.is_empty() {
+            let cause = |cause: &Cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field});
+            fields.insert("causes".into(), self.causes.iter().map(cause).collect());
+        }
+        if self.retry_after_seconds > 0 {
+            fields.insert("retryAfterSeconds".into(), self.retry_after_seconds.into());
+        }
+        Value::Object(fields)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Status {}

@@ -1,0 +1,120 @@
+//! Field selectors: which fields of which kind can be selected on.
+//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/>
+
+use std::borrow::Cow;
+
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, Secret};
+
+use crate::api::Name;
+use crate::api::kind::KindRef;
+use crate::api::object::Object;
+use crate::api::selector::FieldSelector;
+use crate::api::status::Status;
+
+/// The field by which the history of a kind is partitioned, so that a node's kubelet reads only its own pods' changes.
+pub fn index_path(kind: &KindRef) -> Option<&'static str> {
+    (kind.slot == KindRef::of::<Pod>().slot).then_some("spec.nodeName")
+}
+
+/// The value of that field.
+pub fn index_value(object: &Object) -> Option<Name> {
+    object.is::<Pod>().then(|| object.spec::<Pod>().node_name.as_deref().map(Name::from)).flatten()
+}
+
+/// The paths that can be selected on, beside metadata.name and metadata.namespace.
+fn paths(kind: &KindRef) -> &'static [&'static str] {
+    match (&*kind.group, &*kind.kind) {
+        ("", "Pod") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        ("", "Event") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("", "Node") => &["spec.unschedulable"],
+        ("", "Namespace") => &["status.phase"],
+        ("", "Secret") => &["type"],
+        _ => &[],
+    }
+}
+
+/// Refuses a selector on a field that the kind does not offer.
+pub fn check(kind: &KindRef, selector: &FieldSelector) -> Result<(), Status> {
+    for term in &selector.0 {
+        let path = term.path.as_str();
+        let known =
+            path == "metadata.name" || (path == "metadata.namespace" && kind.namespaced) || paths(kind).contains(&path);
+        if !known {
+            return Err(Status::bad_request(format!("field label not supported: {path}")));
+        }
+    }
+    Ok(())
+}
+
+/// The text of a selectable field.
+pub fn field<'a>(object: &'a Object, path: &str) -> Option<Cow<'a, str>> {
+    let text = |text: &'a Option<String>| text.as_deref().map(Cow::Borrowed);
+    match path {
+        "metadata.name" => return Some(Cow::Borrowed(&object.key.name)),
+        "metadata.namespace" => return Some(Cow::Borrowed(&object.key.namespace)),
+        _ => {}
+    }
+    if object.is::<Pod>() {
+        let (spec, status) = (object.spec::<Pod>(), object.status::<Pod>());
+        return match path {
+            "spec.nodeName" => text(&spec.node_name),
+            "spec.restartPolicy" => text(&spec.restart_policy),
+            "spec.schedulerName" => text(&spec.scheduler_name),
+            "spec.serviceAccountName" => text(&spec.service_account_name),
+            "spec.hostNetwork" => Some(Cow::Owned(spec.host_network.unwrap_or(false).to_string())),
+            "status.phase" => text(&status.phase),
+            "status.podIP" => text(&status.pod_ip),
+            "status.nominatedNodeName" => text(&status.nominated_node_name),
+            _ => None,
+        };
+    }
+    if object.is::<Node>() && path == "spec.unschedulable" {
+        return Some(Cow::Owned(object.spec::<Node>().unschedulable.unwrap_or(false).to_string()));
+    }
+    if object.is::<Namespace>() && path == "status.phase" {
+        return text(&object.status::<Namespace>().phase);
+    }
+    if object.is::<Secret>() && path == "type" {
+        return text(&object.spec::<Secret>().type_);
+    }
+    if object.is::<Event>() {
+        let event = object.spec::<Event>();
+        let involved = &event.involved_object;
+        return match path {
+            "involvedObject.kind" => text(&involved.kind),
+            "involvedObject.namespace" => text(&involved.namespace),
+            "involvedObject.name" => text(&involved.name),
+            "involvedObject.uid" => text(&involved.uid),
+            "involvedObject.apiVersion" => text(&involved.api_version),
+            "involvedObject.resourceVersion" => text(&involved.resource_version),
+            "involvedObject.fieldPath" => text(&involved.field_path),
+            "reason" => text(&event.reason),
+            "reportingComponent" => text(&event.reporting_component),
+            "source" => event.source.as_ref().and_then(|source| text(&source.component)),
+            "type" => text(&event.type_),
+            _ => None,
+        };
+    }
+    None
+}

@@ -1,0 +1,23 @@
+//! The rules of each kind: defaults, what the server decides, validation. One file each.
+
+pub mod deployment;
+pub mod namespace;
+pub mod pod;
+pub mod replicaset;
+pub mod service;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+
+use super::strategy::{Strategy, entry};
+use crate::api::kind::KindRef;
+
+pub fn all() -> Vec<(&'static KindRef, &'static dyn Strategy)> {
+    vec![
+        entry::<Namespace>(&namespace::Rules),
+        entry::<Pod>(&pod::Rules),
+        entry::<Service>(&service::Rules),
+        entry::<Deployment>(&deployment::Rules),
+        entry::<ReplicaSet>(&replicaset::Rules),
+    ]
+}

@@ -1,0 +1,79 @@
+//! What is special about a kind when it is written. Each kind's own is one file in `strategies/` and one line below.
+
+use std::sync::LazyLock;
+
+use super::strategies;
+use super::{ApiServer, Moment};
+use crate::api::kind::{KindRef, Resource};
+use crate::api::kinds;
+use crate::api::object::Object;
+use crate::api::status::{Cause, Status};
+
+/// The rules of one kind. The defaults of this trait hold for kinds without any.
+pub trait Strategy: Sync {
+    /// Fills in what the writer left out.
+    fn default(&self, _object: &mut Object) {}
+
+    /// Last changes before a new object is checked: what the server decides, like a ClusterIP.
+    fn prepare_create(
+        &self,
+        _object: &mut Object,
+        _server: &ApiServer,
+        _moment: &mut Moment<'_>,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// Carries over from the old object what a writer can't change.
+    fn prepare_update(&self, _old: &Object, _new: &mut Object) {}
+
+    fn validate(&self, _object: &Object) -> Vec<Cause> {
+        Vec::new()
+    }
+
+    /// What may not change.
+    fn validate_update(&self, _old: &Object, _new: &Object) -> Vec<Cause> {
+        Vec::new()
+    }
+
+    /// `metadata.generation` counts changes of its spec.
+    fn tracks_generation(&self) -> bool {
+        false
+    }
+
+    /// How long a deletion waits for whoever must confirm it; 0 deletes at once.
+    fn grace_period_seconds(&self, _object: &Object, _requested: Option<i64>) -> i64 {
+        0
+    }
+}
+
+/// Kinds without rules of their own.
+struct Plain;
+
+impl Strategy for Plain {}
+
+/// Custom resources count generations.
+struct Custom;
+
+impl Strategy for Custom {
+    fn tracks_generation(&self) -> bool {
+        true
+    }
+}
+
+static BY_SLOT: LazyLock<Vec<&'static dyn Strategy>> = LazyLock::new(|| {
+    let mut by_slot: Vec<&'static dyn Strategy> = vec![&Plain; kinds::built_in().len()];
+    for (kind, strategy) in strategies::all() {
+        by_slot[kind.slot] = strategy;
+    }
+    by_slot
+});
+
+pub fn strategy(kind: &KindRef) -> &'static dyn Strategy {
+    BY_SLOT.get(kind.slot).copied().unwrap_or(&Custom)
+}
+
+/// A line of the table of strategies.
+pub fn entry<K: Resource>(strategy: &'static dyn Strategy) -> (&'static KindRef, &'static dyn Strategy) {
+    (K::kind(), strategy)
+}

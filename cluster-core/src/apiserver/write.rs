@@ -1,0 +1,214 @@
+//! Create, update and patch: the order in which an object is defaulted, admitted, checked and written.
+
+use std::sync::Arc;
+
+use super::strategy::{Strategy, strategy};
+use super::{ApiServer, Moment, admission, decode, patch as patches, read, validate};
+use crate::api::Key;
+use crate::api::object::Object;
+use crate::api::request::{Answer, PatchType, Request, Response, Verb};
+use crate::api::status::Status;
+
+pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
+    let (mut object, warnings) = decode::body(request)?;
+    let kind = &request.kind;
+    if object.revision > 0 {
+        return Err(Status::internal("resourceVersion should not be set on objects to be created"));
+    }
+    place(request, &mut object)?;
+    let strategy = strategy(kind);
+    begin(&mut object, strategy, moment);
+    if kind.codec.has_status && !kind.codec.whole || kind.has_subresource("status") {
+        reset_status(&mut object);
+    }
+    strategy.default(&mut object);
+    admission::admit(server, request, None, &mut object, moment)?;
+    strategy.prepare_create(&mut object, server, moment)?;
+    let mut causes = validate::metadata(&object);
+    causes.extend(strategy.validate(&object));
+    refuse(&object, causes)?;
+    admission::check(server, request, None, &object)?;
+    if let Some(existing) = server.store.get(kind, &object.key) {
+        let mut status = Status::already_exists(kind, &object.key.name);
+        if existing.is_terminating() {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        return Err(status);
+    }
+    let object = server.put(object, None, request, moment)?;
+    Ok(Response::Object(Answer { object, created: true, deleted: false, warnings: warnings.into() }))
+}
+
+pub fn update(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
+    let (object, warnings) = decode::body(request)?;
+    let old = read::existing(server, request)?;
+    if object.key.name != request.key.name {
+        let message = format!(
+            "the name of the object ({}) does not match the name on the URL ({})",
+            object.key.name, request.key.name
+        );
+        return Err(Status::bad_request(message));
+    }
+    replace(server, request, old, object, warnings, moment)
+}
+
+pub fn patch(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
+    let Verb::Patch(patch_type) = request.verb else {
+        return Err(Status::bad_request("not a patch"));
+    };
+    let old = match read::existing(server, request) {
+        Err(missing) if missing.is_not_found() && patch_type == PatchType::Apply => {
+            let body = patches::apply_to_nothing(request)?;
+            return create(server, &body, moment);
+        }
+        found => found?,
+    };
+    let (mut object, warnings) = patches::apply_to(request, &old)?;
+    if object.revision == 0 {
+        object.revision = old.revision;
+    }
+    replace(server, request, old, object, warnings, moment)
+}
+
+/// Writes `new` over `old`, keeping what the writer of this subresource may not change.
+pub fn replace(
+    server: &mut ApiServer,
+    request: &Request,
+    old: Object,
+    mut new: Object,
+    warnings: Vec<String>,
+    moment: &mut Moment<'_>,
+) -> Result<Response, Status> {
+    let kind = &request.kind;
+    if new.revision > 0 && new.revision != old.revision {
+        return Err(Status::stale(kind, &old.key.name));
+    }
+    check_uid(&old, &new)?;
+    let strategy = strategy(kind);
+    keep_metadata(&old, &mut new);
+    if request.subresource == "status" {
+        new.set_spec_part(old.spec_part().clone());
+        let (labels, annotations) = (old.metadata().labels.clone(), old.metadata().annotations.clone());
+        let finalizers = old.metadata().finalizers.clone();
+        let owners = old.metadata().owner_references.clone();
+        if new.metadata() != old.metadata() {
+            let metadata = new.metadata_mut();
+            (metadata.labels, metadata.annotations) = (labels, annotations);
+            (metadata.finalizers, metadata.owner_references) = (finalizers, owners);
+        }
+    } else {
+        if kind.has_subresource("status") {
+            new.set_status_part(old.status_part().clone());
+        }
+        strategy.default(&mut new);
+        strategy.prepare_update(&old, &mut new);
+        admission::admit(server, request, Some(&old), &mut new, moment)?;
+        if strategy.tracks_generation() && !new.same_spec(&old) {
+            let generation = old.metadata().generation.unwrap_or(0) + 1;
+            new.metadata_mut().generation = Some(generation);
+        }
+        let mut causes = validate::metadata_update(&old, &new);
+        causes.extend(strategy.validate(&new));
+        causes.extend(strategy.validate_update(&old, &new));
+        refuse(&new, causes)?;
+    }
+    admission::check(server, request, Some(&old), &new)?;
+    if new.metadata() == old.metadata() {
+        new.set_metadata(old.metadata_arc().clone());
+    }
+    new.revision = old.revision;
+    let warnings: Arc<[String]> = warnings.into();
+    if new.same(&old) {
+        return Ok(Response::Object(Answer { object: old, created: false, deleted: false, warnings }));
+    }
+    if released(&new) {
+        server.remove(&old, request, moment)?;
+        return Ok(Response::Object(Answer { object: new, created: false, deleted: true, warnings }));
+    }
+    let object = server.put(new, Some(old.revision), request, moment)?;
+    Ok(Response::Object(Answer { object, created: false, deleted: false, warnings }))
+}
+
+/// Nothing holds the object any more that was to be deleted.
+fn released(object: &Object) -> bool {
+    let metadata = object.metadata();
+    object.is_terminating()
+        && metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
+        && metadata.deletion_grace_period_seconds.unwrap_or(0) == 0
+        && !super::delete::has_spec_finalizers(object)
+}
+
+fn check_uid(old: &Object, new: &Object) -> Result<(), Status> {
+    match new.uid() {
+        "" => Ok(()),
+        uid if uid == old.uid() => Ok(()),
+        uid => {
+            let detail = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid());
+            Err(Status::conflict(&old.kind, &old.key.name, &detail))
+        }
+    }
+}
+
+/// Puts a new object into the namespace of the request, and gives it its name.
+fn place(request: &Request, object: &mut Object) -> Result<(), Status> {
+    let wanted = if request.kind.namespaced { request.key.namespace.clone() } else { "".into() };
+    if request.kind.namespaced && !object.key.namespace.is_empty() && object.key.namespace != wanted {
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if object.key.namespace != wanted || object.metadata().namespace.is_some() != !wanted.is_empty() {
+        object.rename(Key::new(wanted, object.key.name.clone()));
+        if object.key.name.is_empty() {
+            object.metadata_mut().name = None;
+        }
+    }
+    Ok(())
+}
+
+/// What every new object gets: name, uid, time, generation.
+fn begin(object: &mut Object, strategy: &dyn Strategy, moment: &mut Moment<'_>) {
+    if object.key.name.is_empty()
+        && let Some(prefix) = object.metadata().generate_name.clone().filter(|prefix| !prefix.is_empty())
+    {
+        let prefix: String = prefix.chars().take(58).collect();
+        let name = format!("{prefix}{}", moment.random.suffix());
+        object.rename(Key::new(object.key.namespace.clone(), name));
+    }
+    let (uid, now) = (moment.random.uuid(), moment.now.to_meta());
+    let generation = strategy.tracks_generation().then_some(1);
+    let metadata = object.metadata_mut();
+    metadata.uid = Some(uid);
+    metadata.creation_timestamp = Some(now);
+    metadata.generation = generation;
+    metadata.deletion_timestamp = None;
+    metadata.deletion_grace_period_seconds = None;
+    metadata.self_link = None;
+}
+
+fn reset_status(object: &mut Object) {
+    if let Ok((_, status)) = (object.kind.codec.decode)(Default::default()) {
+        object.set_status_part(status);
+    }
+}
+
+fn keep_metadata(old: &Object, new: &mut Object) {
+    if std::ptr::eq(old.metadata(), new.metadata()) {
+        return;
+    }
+    let kept = old.metadata();
+    let metadata = new.metadata_mut();
+    metadata.uid = kept.uid.clone();
+    metadata.namespace = kept.namespace.clone();
+    metadata.creation_timestamp = kept.creation_timestamp.clone();
+    metadata.deletion_timestamp = kept.deletion_timestamp.clone();
+    metadata.deletion_grace_period_seconds = kept.deletion_grace_period_seconds;
+    metadata.generation = kept.generation;
+    metadata.generate_name = metadata.generate_name.take().or_else(|| kept.generate_name.clone());
+    metadata.self_link = None;
+    new.key = old.key.clone();
+}
+
+fn refuse(object: &Object, causes: Vec<crate::api::status::Cause>) -> Result<(), Status> {
+    if causes.is_empty() { Ok(()) } else { Err(Status::invalid(&object.kind, &object.key.name, causes)) }
+}

@@ -1,0 +1,496 @@
+//! The wiring and the one step loop. This is the only file that knows every part, and it decides nothing for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use serde_json::json;
+
+use crate::api::kind::{KindRef, Resource};
+use crate::api::object::Object;
+use crate::api::request::{Request, Response};
+use crate::api::status::Status;
+use crate::api::{Key, Name};
+use crate::clock::{Class, Time};
+use crate::controllers::controller::Controller;
+use crate::controllers::runner::Runner;
+use crate::faults::Rule;
+use crate::kubelet::Kubelet;
+use crate::network::proxy::Proxy;
+use crate::runtime::Runtime;
+use crate::scheduler::Scheduler;
+use crate::trace::{Actor, Causes, Sequence, Trace, What};
+use crate::world::{Event, Settings, Subscriber, World};
+use crate::{controllers, faults};
+
+/// etcd history older than this is compacted, as kube-apiserver asks for (`--etcd-compaction-interval`).
+const COMPACTION: Duration = Duration::from_secs(300);
+
+/// How a cluster is made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub seed: u64,
+    pub nodes: usize,
+    pub settings: Settings,
+    /// Components that are not started: `kube-scheduler`, `kube-controller-manager`, `kubelet`, `kube-proxy`.
+    pub without: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { seed: 1, nodes: 3, settings: Settings::default(), without: Vec::new() }
+    }
+}
+
+/// A machine of the cluster, with what runs on it.
+#[derive(Clone)]
+pub struct Machine {
+    pub powered: bool,
+    pub kubelet: Kubelet,
+    pub runtime: Runtime,
+    pub proxy: Proxy,
+}
+
+/// A whole cluster. Cloning it makes a fork in microseconds: everything large is shared.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) world: World,
+    manager: Runner,
+    clients: imbl::OrdMap<Name, Runner>,
+    scheduler: Scheduler,
+    machines: imbl::OrdMap<Name, Machine>,
+}
+
+/// Why a run of the step loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Nothing but periodic work is left.
+    Settled,
+    /// The time that was given has passed.
+    TimeUp,
+    /// The caller asked for it.
+    Interrupted,
+}
+
+impl Cluster {
+    pub fn new(config: Config) -> Cluster {
+        let mut world = World::new(config.seed, config.settings);
+        let runs = |component: &str| !config.without.iter().any(|without| without == component);
+        bootstrap(&mut world);
+        let mut cluster = Cluster {
+            manager: Runner::new(Subscriber::Manager, controllers::all()),
+            clients: imbl::OrdMap::new(),
+            scheduler: Scheduler::default(),
+            machines: imbl::OrdMap::new(),
+            world,
+        };
+        if runs("kube-controller-manager") {
+            cluster.manager.start(&mut cluster.world);
+        } else {
+            cluster.world.faults.set_stopped("kube-controller-manager", true);
+        }
+        if runs("kube-scheduler") {
+            cluster.scheduler.start(&mut cluster.world);
+        } else {
+            cluster.world.faults.set_stopped("kube-scheduler", true);
+        }
+        for number in 1..=config.nodes {
+            cluster.add_machine(&format!("node-{number}"), runs("kubelet"), runs("kube-proxy"));
+        }
+        cluster.world.after(COMPACTION, Class::Background, Event::Compact);
+        cluster
+    }
+
+    fn add_machine(&mut self, name: &str, kubelet: bool, proxy: bool) {
+        let name = Name::from(name);
+        let mut machine = Machine {
+            powered: true,
+            kubelet: Kubelet::new(name.clone()),
+            runtime: Runtime::new(name.clone()),
+            proxy: Proxy::new(name.clone()),
+        };
+        if kubelet {
+            machine.kubelet.start(&mut machine.runtime, &mut self.world);
+        } else {
+            self.world.faults.set_stopped(&format!("kubelet/{name}"), true);
+        }
+        if proxy {
+            machine.proxy.start(&mut self.world);
+        } else {
+            self.world.faults.set_stopped(&format!("kube-proxy/{name}"), true);
+        }
+        self.machines.insert(name, machine);
+    }
+
+    /// Adds a machine whose kubelet registers itself.
+    pub fn add_node(&mut self, name: &str) {
+        self.add_machine(name, true, true);
+    }
+
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    pub fn trace(&self) -> &Trace {
+        &self.world.trace
+    }
+
+    pub fn settings_mut(&mut self) -> &mut Settings {
+        &mut self.world.settings
+    }
+
+    /// Sends a request to the apiserver, at this moment.
+    pub fn request(&mut self, request: Request) -> Result<Response, Status> {
+        self.world.request(request)
+    }
+
+    /// An object as the store has it.
+    pub fn get<K: Resource>(&self, namespace: &str, name: &str) -> Option<&Object> {
+        self.world.apiserver.store.get(K::kind(), &Key::new(namespace, name))
+    }
+
+    /// Objects as the store has them, of one namespace or, if it is empty, of all.
+    pub fn list<'a, K: Resource>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Object> {
+        self.world.apiserver.store.list(K::kind(), namespace)
+    }
+
+    pub fn list_of<'a>(&'a self, kind: &KindRef, namespace: &'a str) -> impl Iterator<Item = &'a Object> {
+        self.world.apiserver.store.list(kind, namespace)
+    }
+
+    pub fn revision(&self) -> u64 {
+        self.world.apiserver.store.revision()
+    }
+
+    /// All kinds that are served now.
+    pub fn kinds(&self) -> impl Iterator<Item = &KindRef> {
+        self.world.apiserver.kinds()
+    }
+
+    pub fn kind(&self, api_version: &str, kind: &str) -> Option<&KindRef> {
+        self.world.apiserver.kind(api_version, kind)
+    }
+
+    /// The store, for watches that are read from outside.
+    pub fn store(&self) -> &crate::store::Store {
+        &self.world.apiserver.store
+    }
+
+    pub fn machines(&self) -> impl Iterator<Item = (&Name, &Machine)> {
+        self.machines.iter()
+    }
+
+    pub fn machine(&self, name: &str) -> Option<&Machine> {
+        self.machines.get(&Name::from(name))
+    }
+
+    /// A controller from outside joins, or replaces the one of its name; it has caches of its own.
+    pub fn join(&mut self, controller: Arc<dyn Controller>) {
+        let name = Name::from(controller.name());
+        if let Some(mut old) = self.clients.remove(&name) {
+            old.stop(&mut self.world);
+        }
+        let mut runner = Runner::new(Subscriber::Client(name.clone()), vec![controller]);
+        runner.start(&mut self.world);
+        self.clients.insert(name, runner);
+    }
+
+    pub fn leave(&mut self, name: &str) -> bool {
+        let Some(mut runner) = self.clients.remove(&Name::from(name)) else { return false };
+        runner.stop(&mut self.world);
+        true
+    }
+
+    /// The controllers of kube-controller-manager and whether each is on, then those that joined.
+    pub fn controllers(&self) -> impl Iterator<Item = (&Actor, bool)> {
+        self.manager.controllers().chain(self.clients.values().flat_map(Runner::controllers))
+    }
+
+    /// LISTs and WATCHes of kube-controller-manager: with shared caches, and as many as there would be without.
+    pub fn watch_counts(&self) -> (usize, usize) {
+        self.manager.watch_counts()
+    }
+
+    /// Does the one thing that is due next. False if nothing ever will be.
+    pub fn step(&mut self) -> bool {
+        let Some(event) = self.world.pop() else { return false };
+        let world = &mut self.world;
+        match event {
+            Event::Deliver(id) => {
+                if let Some((subscriber, events)) = world.deliver(id)
+                    && !events.is_empty()
+                {
+                    self.observe(subscriber, &events);
+                }
+            }
+            Event::Runner(Subscriber::Manager, incarnation, wake) => self.manager.wake(incarnation, wake, world),
+            Event::Runner(Subscriber::Client(name), incarnation, wake) => {
+                if let Some(runner) = self.clients.get_mut(&name) {
+                    runner.wake(incarnation, wake, world);
+                }
+            }
+            Event::Runner(..) => {}
+            Event::Scheduler(wake) => self.scheduler.wake(wake, world),
+            Event::Kubelet(node, wake) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    machine.kubelet.wake(wake, &mut machine.runtime, world);
+                }
+            }
+            Event::Runtime(node, wake) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    let events = machine.runtime.wake(wake, world);
+                    if !events.is_empty() {
+                        machine.kubelet.on_runtime(&events, &mut machine.runtime, world);
+                    }
+                }
+            }
+            Event::Proxy(node, wake) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    machine.proxy.wake(wake, world);
+                }
+            }
+            Event::Compact => {
+                let revision = world.apiserver.store.revision();
+                world.apiserver.store.compact(revision.saturating_sub(1000));
+                world.after(COMPACTION, Class::Background, Event::Compact);
+            }
+        }
+        true
+    }
+
+    fn observe(&mut self, subscriber: Subscriber, events: &[crate::watch::WatchEvent]) {
+        let world = &mut self.world;
+        match subscriber {
+            Subscriber::Manager => self.manager.observe(events, world),
+            Subscriber::Client(name) => {
+                if let Some(runner) = self.clients.get_mut(&name) {
+                    runner.observe(events, world);
+                }
+            }
+            Subscriber::Scheduler => self.scheduler.observe(events, world),
+            Subscriber::Kubelet(node) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    machine.kubelet.observe(events, &mut machine.runtime, world);
+                }
+            }
+            Subscriber::Proxy(node) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    machine.proxy.observe(events, world);
+                }
+            }
+        }
+    }
+
+    /// Runs until nothing but periodic work is due within `limit`, at most for `limit` of virtual time. `go_on` is
+    /// asked now and then whether to.
+    pub fn settle(&mut self, limit: Duration, mut go_on: impl FnMut(&Cluster) -> bool) -> Pause {
+        let deadline = self.now() + limit;
+        let mut steps = 0_u32;
+        while let Some(at) = self.world.timeline().next_work_at() {
+            if at > deadline {
+                return if self.now() == deadline { Pause::TimeUp } else { Pause::Settled };
+            }
+            if steps.is_multiple_of(256) && !go_on(self) {
+                return Pause::Interrupted;
+            }
+            steps += 1;
+            self.step();
+        }
+        Pause::Settled
+    }
+
+    /// Lets this much virtual time pass, whatever happens in it.
+    pub fn advance(&mut self, by: Duration, go_on: impl FnMut(&Cluster) -> bool) -> Pause {
+        self.run_until(self.now() + by, go_on)
+    }
+
+    /// Runs up to a moment.
+    pub fn run_until(&mut self, until: Time, mut go_on: impl FnMut(&Cluster) -> bool) -> Pause {
+        let mut steps = 0_u32;
+        while self.world.timeline().next_at().is_some_and(|at| at <= until) {
+            if steps.is_multiple_of(256) && !go_on(self) {
+                return Pause::Interrupted;
+            }
+            steps += 1;
+            self.step();
+        }
+        self.world.advance_to(until);
+        Pause::TimeUp
+    }
+
+    /// Notes in the trace that a cell is run, and makes that the cause of its requests.
+    pub fn record_cell(&mut self, text: &str) -> Sequence {
+        let what = What::Cell(text.into());
+        self.world.record(&"learner".into(), Causes::None, what)
+    }
+
+    /// Notes a fault, a repair, a component stopped or started.
+    pub fn record_fault(&mut self, text: impl Into<Name>) -> Sequence {
+        self.world.record(&"learner".into(), Causes::None, What::Fault(text.into()))
+    }
+}
+
+/// Faults: each is one method, and one entry in the trace.
+impl Cluster {
+    /// Stops a component: `kube-apiserver`, `etcd`, `kube-scheduler`, `kube-controller-manager`, one of its
+    /// controllers, a joined controller, `kubelet/node-1`, `kube-proxy/node-1`. False if there is none of that name.
+    pub fn stop(&mut self, component: &str) -> bool {
+        self.set_running(component, false)
+    }
+
+    pub fn start(&mut self, component: &str) -> bool {
+        self.set_running(component, true)
+    }
+
+    pub fn is_stopped(&self, component: &str) -> bool {
+        self.world.faults.is_stopped(component)
+    }
+
+    fn set_running(&mut self, component: &str, run: bool) -> bool {
+        let stopped = self.world.faults.is_stopped(component);
+        if !self.knows(component) {
+            return false;
+        }
+        if stopped != run {
+            return true;
+        }
+        self.world.faults.set_stopped(component, !run);
+        self.record_fault(format!("{component} {}", if run { "started" } else { "stopped" }));
+        let world = &mut self.world;
+        let node = faults::node_of(component).map(Name::from);
+        match (component.split('/').next().unwrap_or_default(), node) {
+            ("kube-apiserver" | "etcd", None) => {
+                if run {
+                    world.resume_watches();
+                }
+            }
+            ("kube-scheduler", None) if run => self.scheduler.start(world),
+            ("kube-scheduler", None) => self.scheduler.stop(world),
+            ("kube-controller-manager", None) if run => self.manager.start(world),
+            ("kube-controller-manager", None) => self.manager.stop(world),
+            ("kubelet", Some(node)) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    if run && machine.powered {
+                        machine.kubelet.start(&mut machine.runtime, world);
+                    } else {
+                        machine.kubelet.stop(world);
+                    }
+                }
+            }
+            ("kube-proxy", Some(node)) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    if run && machine.powered { machine.proxy.start(world) } else { machine.proxy.stop(world) }
+                }
+            }
+            (name, None) => {
+                if let Some(runner) = self.clients.get_mut(&Name::from(name)) {
+                    if run { runner.start(world) } else { runner.stop(world) }
+                } else {
+                    self.manager.set_enabled(name, run, world);
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn knows(&self, component: &str) -> bool {
+        match component.split_once('/') {
+            Some(("kubelet" | "kube-proxy", node)) => self.machines.contains_key(&Name::from(node)),
+            Some(_) => false,
+            None => {
+                matches!(component, "kube-apiserver" | "etcd" | "kube-scheduler" | "kube-controller-manager")
+                    || self.controllers().any(|(name, _)| **name == *component)
+            }
+        }
+    }
+
+    /// Every component that can be stopped.
+    pub fn components(&self) -> Vec<Name> {
+        let control_plane = ["kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager"].map(Name::from);
+        let per_node = |node: &Name| [Name::from(format!("kubelet/{node}")), Name::from(format!("kube-proxy/{node}"))];
+        let nodes = self.machines.keys().flat_map(per_node);
+        let controllers = self.controllers().map(|(name, _)| name.clone());
+        control_plane.into_iter().chain(nodes).chain(controllers).collect()
+    }
+
+    /// A machine loses power: its processes are gone, the API hears nothing.
+    pub fn power_off(&mut self, node: &str) -> bool {
+        let Some(machine) = self.machines.get_mut(&Name::from(node)) else { return false };
+        if machine.powered {
+            machine.powered = false;
+            machine.kubelet.stop(&mut self.world);
+            machine.proxy.stop(&mut self.world);
+            machine.runtime.power_off();
+            self.record_fault(format!("{node} lost power"));
+        }
+        true
+    }
+
+    pub fn power_on(&mut self, node: &str) -> bool {
+        let Some(machine) = self.machines.get_mut(&Name::from(node)) else { return false };
+        if !machine.powered {
+            machine.powered = true;
+            if !self.world.faults.is_stopped(&format!("kubelet/{node}")) {
+                machine.kubelet.start(&mut machine.runtime, &mut self.world);
+            }
+            if !self.world.faults.is_stopped(&format!("kube-proxy/{node}")) {
+                machine.proxy.start(&mut self.world);
+            }
+            self.record_fault(format!("{node} got power again"));
+        }
+        true
+    }
+
+    /// Cuts a node off from the control plane; its containers run on.
+    pub fn partition(&mut self, node: &str) -> bool {
+        if !self.machines.contains_key(&Name::from(node)) {
+            return false;
+        }
+        self.world.faults.cut_off(node);
+        self.record_fault(format!("{node} cut off from the control plane"));
+        true
+    }
+
+    pub fn heal(&mut self, node: &str) -> bool {
+        if !self.machines.contains_key(&Name::from(node)) {
+            return false;
+        }
+        self.world.faults.heal(node);
+        self.world.resume_watches();
+        self.record_fault(format!("{node} reaches the control plane again"));
+        true
+    }
+
+    pub fn add_rule(&mut self, rule: Rule, text: impl Into<Name>) {
+        self.world.faults.add(rule);
+        self.record_fault(text);
+    }
+
+    /// Takes away all rules that drop, delay or duplicate.
+    pub fn clear_rules(&mut self) -> usize {
+        let count = self.world.faults.clear();
+        self.world.resume_watches();
+        self.record_fault("all fault rules taken away");
+        count
+    }
+}
+
+/// What a new cluster has before anybody uses it.
+fn bootstrap(world: &mut World) {
+    let actor: Actor = "kube-apiserver".into();
+    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+        let namespace = Object::new::<Namespace>("", name, Default::default());
+        // A new store refuses nothing.
+        let _ = world.request(Request::create(&actor, namespace).because("every cluster has it"));
+    }
+    let service = json!({
+        "metadata": {"name": "kubernetes", "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
+    });
+    if let Ok(service) = Object::from_json(KindRef::of::<k8s_openapi::api::core::v1::Service>(), service) {
+        let _ = world.request(Request::create(&actor, service).because("pods reach the API through it"));
+    }
+    debug_assert_eq!(world.apiserver.store.list(KindRef::of::<Node>(), "").count(), 0);
+}

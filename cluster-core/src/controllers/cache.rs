@@ -1,0 +1,176 @@
+//! Shared informer caches: what a component has been told by its watches. It may lag behind the store.
+//! <https://pkg.go.dev/k8s.io/client-go/tools/cache>
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::api::kind::{KindRef, Resource};
+use crate::api::object::Object;
+use crate::api::selector::Selector;
+use crate::api::{Key, Name};
+use crate::clock::Time;
+use crate::store::in_namespace;
+use crate::watch::{EventType, WatchEvent};
+
+/// The objects of one kind, with indexes by owner and, for pods, by node.
+#[derive(Clone, Debug, Default)]
+struct Cache {
+    objects: imbl::OrdMap<Key, Object>,
+    by_owner: imbl::OrdSet<(Name, Key)>,
+    by_node: imbl::OrdSet<(Name, Key)>,
+    /// The revision of the newest event that was delivered.
+    revision: u64,
+}
+
+impl Cache {
+    fn put(&mut self, object: Object) {
+        let before = self.objects.insert(object.key.clone(), object.clone());
+        match before {
+            None => self.index(&object),
+            Some(before) => {
+                let same_owners = std::sync::Arc::ptr_eq(before.metadata_arc(), object.metadata_arc())
+                    || before.metadata().owner_references == object.metadata().owner_references;
+                if !same_owners || node_of(&before) != node_of(&object) {
+                    self.unindex(&before);
+                    self.index(&object);
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(object) = self.objects.remove(key) {
+            self.unindex(&object);
+        }
+    }
+
+    fn index(&mut self, object: &Object) {
+        for owner in object.metadata().owner_references.iter().flatten() {
+            self.by_owner.insert((Name::from(owner.uid.as_str()), object.key.clone()));
+        }
+        if let Some(node) = node_of(object) {
+            self.by_node.insert((node.into(), object.key.clone()));
+        }
+    }
+
+    fn unindex(&mut self, object: &Object) {
+        for owner in object.metadata().owner_references.iter().flatten() {
+            self.by_owner.remove(&(Name::from(owner.uid.as_str()), object.key.clone()));
+        }
+        if let Some(node) = node_of(object) {
+            self.by_node.remove(&(node.into(), object.key.clone()));
+        }
+    }
+
+    fn indexed<'a>(&'a self, index: &'a imbl::OrdSet<(Name, Key)>, value: &'a str) -> impl Iterator<Item = &'a Object> {
+        index
+            .range((Name::from(value), Key::cluster(""))..)
+            .take_while(move |(found, _)| **found == *value)
+            .filter_map(|(_, key)| self.objects.get(key))
+    }
+}
+
+fn node_of(object: &Object) -> Option<&str> {
+    object.is::<Pod>().then(|| object.spec::<Pod>().node_name.as_deref()).flatten()
+}
+
+/// One cache a kind, shared by all controllers of a component.
+#[derive(Clone, Debug, Default)]
+pub struct Caches {
+    by_slot: imbl::OrdMap<usize, Cache>,
+}
+
+impl Caches {
+    /// Fills the cache of a kind from a list at a revision.
+    pub fn replace(&mut self, kind: &KindRef, objects: impl Iterator<Item = Object>, revision: u64) {
+        let mut cache = Cache { revision, ..Cache::default() };
+        for object in objects {
+            cache.put(object);
+        }
+        self.by_slot.insert(kind.slot, cache);
+    }
+
+    pub fn apply(&mut self, event: &WatchEvent) {
+        let cache = self.by_slot.entry(event.object.kind.slot).or_default();
+        cache.revision = event.change.revision;
+        match event.event_type {
+            EventType::Added | EventType::Modified => cache.put(event.object.clone()),
+            EventType::Deleted => cache.remove(&event.object.key),
+        }
+    }
+
+    /// How far the cache of a kind has come.
+    pub fn revision(&self, slot: usize) -> u64 {
+        self.by_slot.get(&slot).map_or(0, |cache| cache.revision)
+    }
+
+    pub fn has(&self, slot: usize) -> bool {
+        self.by_slot.contains_key(&slot)
+    }
+
+    /// How many kinds are cached: one LIST and one WATCH each, however many controllers share them.
+    pub fn kinds(&self) -> usize {
+        self.by_slot.len()
+    }
+
+    pub fn view(&self, now: Time) -> View<'_> {
+        View { caches: self, now }
+    }
+}
+
+/// What a reconcile sees: the caches and the moment.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    caches: &'a Caches,
+    pub now: Time,
+}
+
+impl<'a> View<'a> {
+    pub fn get<K: Resource>(&self, key: &Key) -> Option<&'a Object> {
+        self.get_of(K::kind(), key)
+    }
+
+    pub fn get_of(&self, kind: &KindRef, key: &Key) -> Option<&'a Object> {
+        self.caches.by_slot.get(&kind.slot)?.objects.get(key)
+    }
+
+    /// The objects of one namespace, by name; of all namespaces if it is empty.
+    pub fn list<K: Resource>(&self, namespace: &'a str) -> impl Iterator<Item = &'a Object> + use<'a, K> {
+        self.list_of(K::kind(), namespace)
+    }
+
+    pub fn list_of(&self, kind: &KindRef, namespace: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let cache = self.caches.by_slot.get(&kind.slot);
+        cache.into_iter().flat_map(move |cache| in_namespace(&cache.objects, namespace))
+    }
+
+    pub fn select<K: Resource>(
+        &self,
+        namespace: &'a str,
+        selector: &'a Selector,
+    ) -> impl Iterator<Item = &'a Object> + use<'a, K> {
+        self.list::<K>(namespace).filter(move |object| selector.matches(object.metadata().labels.as_ref()))
+    }
+
+    /// The objects of a kind that this owner controls.
+    pub fn controlled<K: Resource>(&self, owner_uid: &'a str) -> impl Iterator<Item = &'a Object> + use<'a, K> {
+        self.controlled_of(K::kind(), owner_uid)
+    }
+
+    pub fn controlled_of(&self, kind: &KindRef, owner_uid: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let cache = self.caches.by_slot.get(&kind.slot);
+        cache
+            .into_iter()
+            .flat_map(move |cache| cache.indexed(&cache.by_owner, owner_uid))
+            .filter(move |object| object.controller().is_some_and(|owner| owner.uid == owner_uid))
+    }
+
+    /// The objects of every kind that name this owner.
+    pub fn dependents(&self, owner_uid: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        self.caches.by_slot.values().flat_map(move |cache| cache.indexed(&cache.by_owner, owner_uid))
+    }
+
+    pub fn pods_on(&self, node: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let cache = self.caches.by_slot.get(&KindRef::of::<Pod>().slot);
+        cache.into_iter().flat_map(move |cache| cache.indexed(&cache.by_node, node))
+    }
+}

@@ -1,0 +1,202 @@
+//! What a controller is: a function from what its informers know to an ordered list of writes.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::cache::View;
+use crate::api::kind::KindRef;
+use crate::api::object::Object;
+use crate::api::request::{Options, PatchType, Propagation, Request, Verb};
+use crate::api::{Key, Name};
+use crate::store::Change;
+use crate::trace::Actor;
+
+/// One control loop. It keeps no state of its own: what it must remember is in objects.
+/// <https://kubernetes.io/docs/concepts/architecture/controller/>
+pub trait Controller: Send + Sync {
+    /// As the trace and events name it: `replicaset-controller`.
+    fn name(&self) -> &str;
+
+    /// Which kinds it watches, and which keys it looks at again when one of them changes.
+    fn watches(&self) -> Vec<Watch>;
+
+    /// Compares what is wished with what is there, and says what to write. It gets no diff and no event, only the key.
+    fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan;
+
+    /// It also looks at every key that it watches this often, whether anything has happened or not.
+    fn resync(&self) -> Option<Duration> {
+        None
+    }
+}
+
+pub struct Watch {
+    pub kind: KindRef,
+    pub enqueue: Enqueue,
+}
+
+/// From a change to the keys that should be looked at.
+pub enum Enqueue {
+    /// The object itself.
+    Itself,
+    /// The object's controlling owner, if it is of this kind.
+    Owner(KindRef),
+    /// What this function says.
+    With(fn(&View<'_>, &Change) -> Vec<Key>),
+}
+
+impl Watch {
+    pub fn itself(kind: &KindRef) -> Watch {
+        Watch { kind: kind.clone(), enqueue: Enqueue::Itself }
+    }
+
+    pub fn owner(kind: &KindRef, owner: &KindRef) -> Watch {
+        Watch { kind: kind.clone(), enqueue: Enqueue::Owner(owner.clone()) }
+    }
+
+    pub fn with(kind: &KindRef, keys: fn(&View<'_>, &Change) -> Vec<Key>) -> Watch {
+        Watch { kind: kind.clone(), enqueue: Enqueue::With(keys) }
+    }
+}
+
+/// What a reconcile wants done, in order. The runner stops at the first refusal and looks again later.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    /// Look again after this time even if nothing changes.
+    pub requeue_after: Option<Duration>,
+    /// The reconcile failed before it wanted anything: look again with backoff.
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    Write(Box<Write>),
+    /// An Event about an object.
+    Event(Box<EventNote>),
+}
+
+/// One write. The runner fills in actor and causes.
+#[derive(Clone, Debug)]
+pub struct Write {
+    pub request: Request,
+    /// Told as an Event if the write succeeds.
+    pub event: Option<EventNote>,
+    /// Told as an Event, with the server's message behind it, if the write fails.
+    pub failure: Option<EventNote>,
+    /// A refusal with one of these reasons is as good as success: `NotFound` for a delete.
+    pub tolerated: &'static [&'static str],
+}
+
+/// An Event to be recorded. `{}` in the message stands for the name of the object that was written.
+#[derive(Clone, Debug)]
+pub struct EventNote {
+    pub regarding: Object,
+    pub warning: bool,
+    pub reason: &'static str,
+    pub message: String,
+}
+
+impl EventNote {
+    pub fn normal(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
+        EventNote { regarding: regarding.clone(), warning: false, reason, message: message.into() }
+    }
+
+    pub fn warning(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
+        EventNote { regarding: regarding.clone(), warning: true, reason, message: message.into() }
+    }
+}
+
+impl Plan {
+    /// Nothing to do.
+    pub fn done() -> Plan {
+        Plan::default()
+    }
+
+    pub fn failed(error: impl Into<String>) -> Plan {
+        Plan { error: Some(error.into()), ..Plan::default() }
+    }
+
+    /// A request of any kind, with the reason for it. Adds to the end; the returned write can be refined.
+    pub fn write(&mut self, request: Request, reason: impl Into<Cow<'static, str>>) -> &mut Write {
+        let reason = Name::from(reason.into());
+        let write = Write { request: request.because(reason), event: None, failure: None, tolerated: &[] };
+        self.steps.push(Step::Write(Box::new(write)));
+        match self.steps.last_mut() {
+            Some(Step::Write(write)) => write,
+            _ => unreachable!("a write was just pushed"),
+        }
+    }
+
+    pub fn create(&mut self, object: Object, reason: impl Into<Cow<'static, str>>) -> &mut Write {
+        self.write(Request::create(&nobody(), object), reason)
+    }
+
+    pub fn update(&mut self, object: Object, reason: impl Into<Cow<'static, str>>) -> &mut Write {
+        self.write(Request::update(&nobody(), object), reason)
+    }
+
+    pub fn update_status(&mut self, object: Object, reason: impl Into<Cow<'static, str>>) -> &mut Write {
+        self.write(Request::update_status(&nobody(), object), reason)
+    }
+
+    pub fn patch(
+        &mut self,
+        object: &Object,
+        patch: PatchType,
+        body: Value,
+        reason: impl Into<Cow<'static, str>>,
+    ) -> &mut Write {
+        self.write(Request::patch(&nobody(), &object.kind, object.key.clone(), patch, body), reason)
+    }
+
+    /// Deletes exactly this object (by uid). That it is already gone is no failure.
+    pub fn delete(&mut self, object: &Object, reason: impl Into<Cow<'static, str>>) -> &mut Write {
+        let mut request = Request::new(&nobody(), Verb::Delete, &object.kind, object.key.clone());
+        request.options = Options {
+            precondition_uid: Some(object.uid().to_owned()),
+            propagation: Some(Propagation::Background),
+            ..Options::default()
+        };
+        let write = self.write(request, reason);
+        write.tolerated = &["NotFound"];
+        write
+    }
+
+    pub fn event(&mut self, event: EventNote) {
+        self.steps.push(Step::Event(Box::new(event)));
+    }
+
+    /// Looks again after this time at the latest.
+    pub fn requeue_after(&mut self, after: Duration) {
+        self.requeue_after = Some(self.requeue_after.map_or(after, |known| known.min(after)));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.requeue_after.is_none() && self.error.is_none()
+    }
+}
+
+impl Write {
+    pub fn event(&mut self, event: EventNote) -> &mut Write {
+        self.event = Some(event);
+        self
+    }
+
+    pub fn on_failure(&mut self, event: EventNote) -> &mut Write {
+        self.failure = Some(event);
+        self
+    }
+
+    pub fn tolerate(&mut self, reasons: &'static [&'static str]) -> &mut Write {
+        self.tolerated = reasons;
+        self
+    }
+}
+
+/// The actor of a planned request, until the runner signs it.
+fn nobody() -> Actor {
+    static NOBODY: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| "".into());
+    NOBODY.clone()
+}

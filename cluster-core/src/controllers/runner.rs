@@ -1,0 +1,376 @@
+//! Runs controllers over one set of shared caches: delivers events to queues, calls reconcile, and sends the writes of
+//! a plan one at a time, so that others can act in between.
+
+use std::sync::Arc;
+
+use super::cache::Caches;
+use super::controller::{Controller, Enqueue, EventNote, Plan, Step, Write};
+use super::queue::Queue;
+use crate::api::kind::KindRef;
+use crate::api::{Key, Name};
+use crate::clock::Class;
+use crate::store::Change;
+use crate::trace::{Actor, Causes, Sequence, What};
+use crate::watch::WatchEvent;
+use crate::world::{Event, Subscriber, World};
+
+/// kube-controller-manager's default number of workers for most of its controllers (`--concurrent-*-syncs`).
+const WORKERS: usize = 5;
+
+/// What wakes a runner, beside its watches.
+#[derive(Clone, Debug)]
+pub enum Wake {
+    /// A worker of a controller looks into the queue.
+    Work(usize),
+    /// The next write of a running plan reaches the apiserver.
+    Step(usize, Key),
+    /// A key comes back after a delay.
+    Requeue(usize, Key, Causes),
+    /// All keys of a controller are looked at again.
+    Resync(usize),
+}
+
+/// A component that runs controllers: kube-controller-manager, or a learner's own.
+#[derive(Clone)]
+pub struct Runner {
+    subscriber: Subscriber,
+    /// Counts restarts, so that what was under way before one is not taken for the present.
+    incarnation: u64,
+    pub caches: Caches,
+    loops: Vec<Loop>,
+}
+
+#[derive(Clone)]
+struct Loop {
+    controller: Arc<dyn Controller>,
+    actor: Actor,
+    watches: Arc<[super::controller::Watch]>,
+    enabled: bool,
+    queue: Queue,
+    running: imbl::OrdMap<Key, Run>,
+    /// What the cache must have seen before a key is looked at again: the loop's own writes.
+    unseen: imbl::OrdMap<Key, Vec<(usize, u64)>>,
+    /// A worker has been told to look into the queue.
+    woken: bool,
+}
+
+/// A plan being carried out.
+#[derive(Clone)]
+struct Run {
+    plan: Arc<Plan>,
+    next: usize,
+    sequence: Sequence,
+}
+
+impl Runner {
+    pub fn new(subscriber: Subscriber, controllers: Vec<Arc<dyn Controller>>) -> Runner {
+        let loops = controllers.into_iter().map(Loop::new).collect();
+        Runner { subscriber, incarnation: 0, caches: Caches::default(), loops }
+    }
+
+    /// Lists and watches every kind that its controllers watch, once each, and looks at all keys.
+    pub fn start(&mut self, world: &mut World) {
+        self.incarnation += 1;
+        self.caches = Caches::default();
+        for entry in &mut self.loops {
+            *entry = Loop { enabled: entry.enabled, ..Loop::new(entry.controller.clone()) };
+        }
+        self.sync_watches(world);
+        for index in 0..self.loops.len() {
+            if let Some(period) = self.loops[index].controller.resync() {
+                let event = self.event(Wake::Resync(index));
+                world.after(period, Class::Background, event);
+            }
+        }
+    }
+
+    pub fn stop(&mut self, world: &mut World) {
+        self.incarnation += 1;
+        world.unsubscribe(&self.subscriber);
+    }
+
+    /// Starts informers for kinds that are watched but not cached yet.
+    pub fn sync_watches(&mut self, world: &mut World) {
+        let kinds: Vec<KindRef> =
+            self.loops.iter().flat_map(|entry| entry.watches.iter()).map(|w| w.kind.clone()).collect();
+        for kind in kinds {
+            if self.caches.has(kind.slot) {
+                continue;
+            }
+            let revision = world.apiserver.store.revision();
+            let objects: Vec<_> = world.apiserver.store.list(&kind, "").cloned().collect();
+            self.caches.replace(&kind, objects.iter().cloned(), revision);
+            world.subscribe(self.subscriber.clone(), crate::watch::Watcher::new(&kind, revision));
+            for object in objects {
+                let change = Change { revision: object.revision, sequence: 0, before: None, after: Some(object) };
+                self.enqueue(&change, &Causes::None);
+            }
+        }
+        self.wake_workers(world);
+    }
+
+    /// Adds a controller, or replaces the one of that name.
+    pub fn add(&mut self, controller: Arc<dyn Controller>, world: &mut World) {
+        let entry = Loop::new(controller);
+        match self.loops.iter_mut().find(|known| known.actor == entry.actor) {
+            Some(known) => *known = entry,
+            None => self.loops.push(entry),
+        }
+        self.start(world);
+    }
+
+    /// Turns one loop off or on; false if there is none of that name. A loop that is off hears of nothing.
+    pub fn set_enabled(&mut self, name: &str, enabled: bool, world: &mut World) -> bool {
+        let Some(index) = self.loops.iter().position(|entry| *entry.actor == *name) else { return false };
+        if self.loops[index].enabled != enabled {
+            let entry = &mut self.loops[index];
+            *entry = Loop { enabled, ..Loop::new(entry.controller.clone()) };
+            if enabled {
+                self.enqueue_all(index);
+                self.wake_workers(world);
+            }
+        }
+        true
+    }
+
+    pub fn controllers(&self) -> impl Iterator<Item = (&Actor, bool)> {
+        self.loops.iter().map(|entry| (&entry.actor, entry.enabled))
+    }
+
+    /// How many LISTs and WATCHes its informers keep open, and how many there would be if no cache were shared.
+    pub fn watch_counts(&self) -> (usize, usize) {
+        let distinct = self.caches.kinds();
+        let separate = self.loops.iter().map(|entry| entry.watches.len()).sum();
+        (distinct, separate)
+    }
+
+    /// Takes events that its watches delivered.
+    pub fn observe(&mut self, events: &[WatchEvent], world: &mut World) {
+        for event in events {
+            self.caches.apply(event);
+            self.enqueue(&event.change, &Causes::from(event.change.sequence));
+        }
+        self.wake_workers(world);
+    }
+
+    pub fn wake(&mut self, incarnation: u64, wake: Wake, world: &mut World) {
+        if incarnation != self.incarnation {
+            return;
+        }
+        match wake {
+            Wake::Work(index) => self.work(index, world),
+            Wake::Step(index, key) => self.step(index, key, world),
+            Wake::Requeue(index, key, causes) => {
+                if let Some(entry) = self.loops.get_mut(index).filter(|entry| entry.enabled) {
+                    entry.queue.add(&key, &causes);
+                    self.wake_workers(world);
+                }
+            }
+            Wake::Resync(index) => {
+                self.enqueue_all(index);
+                self.wake_workers(world);
+                if let Some(period) = self.loops.get(index).and_then(|entry| entry.controller.resync()) {
+                    let event = self.event(Wake::Resync(index));
+                    world.after(period, Class::Background, event);
+                }
+            }
+        }
+    }
+
+    fn event(&self, wake: Wake) -> Event {
+        Event::Runner(self.subscriber.clone(), self.incarnation, wake)
+    }
+
+    fn enqueue(&mut self, change: &Change, causes: &Causes) {
+        let slot = change.object().kind.slot;
+        let view = self.caches.view(crate::clock::Time::ZERO);
+        for entry in self.loops.iter_mut().filter(|entry| entry.enabled) {
+            for watch in entry.watches.iter().filter(|watch| watch.kind.slot == slot) {
+                match &watch.enqueue {
+                    Enqueue::Itself => entry.queue.add(change.key(), causes),
+                    Enqueue::Owner(owner) => {
+                        for object in [&change.before, &change.after].into_iter().flatten() {
+                            if let Some(reference) = object.controller().filter(|r| r.kind == *owner.kind) {
+                                let namespace = if owner.namespaced { object.key.namespace.clone() } else { "".into() };
+                                entry.queue.add(&Key::new(namespace, reference.name.as_str()), causes);
+                            }
+                        }
+                    }
+                    Enqueue::With(keys) => {
+                        for key in keys(&view, change) {
+                            entry.queue.add(&key, causes);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn enqueue_all(&mut self, index: usize) {
+        let Some(entry) = self.loops.get_mut(index).filter(|entry| entry.enabled) else { return };
+        let view = self.caches.view(crate::clock::Time::ZERO);
+        for watch in entry.watches.iter().filter(|watch| matches!(watch.enqueue, Enqueue::Itself)) {
+            for object in view.list_of(&watch.kind, "") {
+                entry.queue.add(&object.key, &Causes::None);
+            }
+        }
+    }
+
+    fn wake_workers(&mut self, world: &mut World) {
+        for index in 0..self.loops.len() {
+            self.wake_worker(index, world);
+        }
+    }
+
+    fn wake_worker(&mut self, index: usize, world: &mut World) {
+        let entry = &mut self.loops[index];
+        if entry.enabled && !entry.woken && !entry.queue.is_empty() && entry.can_run(&self.caches) {
+            entry.woken = true;
+            let delay = world.random.between(world.settings.reconcile.0, world.settings.reconcile.1);
+            let event = self.event(Wake::Work(index));
+            world.after(delay, Class::Work, event);
+        }
+    }
+
+    fn work(&mut self, index: usize, world: &mut World) {
+        let Some(entry) = self.loops.get_mut(index) else { return };
+        entry.woken = false;
+        let caches = &self.caches;
+        let taken = {
+            let (running, unseen) = (&entry.running, &entry.unseen);
+            if running.len() >= WORKERS { None } else { entry.queue.take(|key| may_run(key, running, unseen, caches)) }
+        };
+        if let Some((key, causes)) = taken {
+            entry.unseen.remove(&key);
+            let plan = entry.controller.reconcile(&key, &caches.view(world.now));
+            let kind = entry.watches.first().map_or_else(|| Name::from(""), |watch| watch.kind.kind.clone());
+            let note = Name::from(plan.error.as_deref().unwrap_or_default());
+            let writes = plan.steps.iter().filter(|step| matches!(step, Step::Write(_))).count();
+            let what = What::Reconcile { key: key.clone(), kind, writes, note };
+            let sequence = world.trace.record(world.now, &entry.actor, causes, what);
+            self.start_run(index, key, plan, sequence, world);
+        }
+        self.wake_worker(index, world);
+    }
+
+    fn start_run(&mut self, index: usize, key: Key, plan: Plan, sequence: Sequence, world: &mut World) {
+        if plan.error.is_some() {
+            self.retry(index, key, sequence, world);
+        } else if plan.steps.is_empty() {
+            self.finish(index, key, &plan, sequence, world);
+        } else {
+            let run = Run { plan: Arc::new(plan), next: 0, sequence };
+            self.loops[index].running.insert(key.clone(), run);
+            self.schedule_step(index, key, world);
+        }
+    }
+
+    fn schedule_step(&mut self, index: usize, key: Key, world: &mut World) {
+        let delay = world.api_latency();
+        let event = self.event(Wake::Step(index, key));
+        world.after(delay, Class::Work, event);
+    }
+
+    fn step(&mut self, index: usize, key: Key, world: &mut World) {
+        let Some(entry) = self.loops.get_mut(index) else { return };
+        let Some(run) = entry.running.get(&key).cloned() else { return };
+        let causes = Causes::from(run.sequence);
+        let mut next = run.next;
+        // Events cost a client no time: they are sent beside its writes.
+        while let Some(Step::Event(note)) = run.plan.steps.get(next) {
+            world.event(&entry.actor, note, &causes);
+            next += 1;
+        }
+        if let Some(Step::Write(write)) = run.plan.steps.get(next) {
+            next += 1;
+            match send(write, &entry.actor, &causes, world) {
+                Ok(seen) => entry.unseen.entry(key.clone()).or_default().extend(seen),
+                Err(()) => {
+                    entry.running.remove(&key);
+                    self.retry(index, key, run.sequence, world);
+                    return;
+                }
+            }
+        }
+        if next < run.plan.steps.len() {
+            entry.running.insert(key.clone(), Run { next, ..run });
+            self.schedule_step(index, key, world);
+        } else {
+            entry.running.remove(&key);
+            self.finish(index, key, &run.plan, run.sequence, world);
+        }
+    }
+
+    fn finish(&mut self, index: usize, key: Key, plan: &Plan, sequence: Sequence, world: &mut World) {
+        self.loops[index].queue.forget(&key);
+        if let Some(after) = plan.requeue_after {
+            let event = self.event(Wake::Requeue(index, key, Causes::from(sequence)));
+            world.after(after, Class::Background, event);
+        }
+        self.wake_worker(index, world);
+    }
+
+    fn retry(&mut self, index: usize, key: Key, sequence: Sequence, world: &mut World) {
+        let delay = self.loops[index].queue.backoff(&key);
+        let event = self.event(Wake::Requeue(index, key, Causes::from(sequence)));
+        world.after(delay, Class::Work, event);
+        self.wake_worker(index, world);
+    }
+}
+
+/// Sends one write. Answers with what the cache must see before the key is looked at again.
+fn send(write: &Write, actor: &Actor, causes: &Causes, world: &mut World) -> Result<Option<(usize, u64)>, ()> {
+    let mut request = write.request.clone();
+    request.actor = actor.clone();
+    request.causes = causes.clone();
+    let slot = request.kind.slot;
+    let name_in =
+        |note: &EventNote, name: &str| EventNote { message: note.message.replace("{}", name), ..note.clone() };
+    match world.request(request) {
+        Ok(response) => {
+            let object = response.object();
+            if let (Some(note), Some(object)) = (&write.event, &object) {
+                world.event(actor, &name_in(note, &object.key.name), causes);
+            }
+            let revision = world.apiserver.last_revision_of(slot);
+            Ok(object.map(|_| (slot, revision)))
+        }
+        Err(status) if write.tolerated.contains(&status.reason) => Ok(None),
+        Err(status) => {
+            if let Some(note) = &write.failure {
+                let note = EventNote { message: format!("{}{}", note.message, status.message), ..note.clone() };
+                world.event(actor, &note, causes);
+            }
+            Err(())
+        }
+    }
+}
+
+fn may_run(
+    key: &Key,
+    running: &imbl::OrdMap<Key, Run>,
+    unseen: &imbl::OrdMap<Key, Vec<(usize, u64)>>,
+    caches: &Caches,
+) -> bool {
+    let seen = |&(slot, revision): &(usize, u64)| !caches.has(slot) || caches.revision(slot) >= revision;
+    !running.contains_key(key) && unseen.get(key).is_none_or(|needed| needed.iter().all(seen))
+}
+
+impl Loop {
+    fn new(controller: Arc<dyn Controller>) -> Loop {
+        Loop {
+            actor: controller.name().into(),
+            watches: controller.watches().into(),
+            controller,
+            enabled: true,
+            queue: Queue::default(),
+            running: imbl::OrdMap::new(),
+            unseen: imbl::OrdMap::new(),
+            woken: false,
+        }
+    }
+
+    fn can_run(&self, caches: &Caches) -> bool {
+        self.running.len() < WORKERS && self.queue.has_ready(|key| may_run(key, &self.running, &self.unseen, caches))
+    }
+}

@@ -1,0 +1,74 @@
+//! Events: what components tell about objects, with repeats counted instead of written again.
+//! <https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/>
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use serde_json::json;
+
+use crate::api::Key;
+use crate::api::kind::KindRef;
+use crate::api::object::Object;
+use crate::api::request::{PatchType, Request};
+use crate::clock::Time;
+use crate::controllers::controller::EventNote;
+use crate::faults::node_of;
+use crate::trace::Actor;
+
+/// Finds the Event that an equal one was written to before, as client-go's correlator does.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    known: imbl::OrdMap<Identity, Known>,
+}
+
+/// What makes two Events the same: source, object, type, reason, message.
+type Identity = (Actor, String, &'static str, String);
+
+#[derive(Clone, Debug)]
+struct Known {
+    key: Key,
+    count: i32,
+}
+
+impl Recorder {
+    /// The request that records a note: a new Event, or a higher count on the one that said the same.
+    pub fn request(&mut self, actor: &Actor, note: &EventNote, now: Time) -> Option<Request> {
+        let identity = (actor.clone(), note.regarding.uid().to_owned(), note.reason, note.message.clone());
+        if let Some(known) = self.known.get_mut(&identity) {
+            known.count += 1;
+            let body = json!({"count": known.count, "lastTimestamp": now.to_meta()});
+            let kind = KindRef::of::<Event>();
+            return Some(Request::patch(actor, kind, known.key.clone(), PatchType::Merge, body).because("seen again"));
+        }
+        let object = new_event(actor, note, now, self.known.len() as u64);
+        self.known.insert(identity, Known { key: object.key.clone(), count: 1 });
+        Some(Request::create(actor, object).because(note.reason))
+    }
+}
+
+fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object {
+    let regarding = &note.regarding;
+    let namespace = if regarding.key.namespace.is_empty() { "default" } else { &regarding.key.namespace };
+    let nanos = now.timestamp().as_nanosecond() as u64 + serial % 1000;
+    let name = format!("{}.{nanos:x}", regarding.key.name);
+    let component = actor.split('/').next().unwrap_or_default().to_owned();
+    let event = Event {
+        involved_object: ObjectReference {
+            api_version: Some(regarding.kind.api_version()),
+            kind: Some(regarding.kind.kind.to_string()),
+            name: Some(regarding.key.name.to_string()),
+            namespace: (!regarding.key.namespace.is_empty()).then(|| regarding.key.namespace.to_string()),
+            uid: Some(regarding.uid().to_owned()),
+            resource_version: (regarding.revision > 0).then(|| regarding.revision.to_string()),
+            field_path: None,
+        },
+        reason: Some(note.reason.into()),
+        message: Some(note.message.clone()),
+        type_: Some(if note.warning { "Warning" } else { "Normal" }.into()),
+        source: Some(EventSource { component: Some(component.clone()), host: node_of(actor).map(str::to_owned) }),
+        reporting_component: Some(component),
+        first_timestamp: Some(now.to_meta()),
+        last_timestamp: Some(now.to_meta()),
+        count: Some(1),
+        ..Event::default()
+    };
+    Object::new::<Event>(namespace, &name, event)
+}

@@ -1,0 +1,3 @@
+//! The network: addresses, kube-proxy's rules, and connections that travel by them.
+
+pub mod proxy;

@@ -1,0 +1,75 @@
+//! Seeded draws. Everything that looks random in the cluster comes from one of these, so a seed names a whole run.
+
+use std::time::Duration;
+
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+
+/// The letters of generated names: no vowels and no look-alikes, as apimachinery's `rand.String` draws them.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+#[derive(Clone, Debug)]
+pub struct Random(Pcg64Mcg);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// An even draw from 0 to `bound` - 1; 0 if `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+    }
+
+    /// An even draw between two durations.
+    pub fn between(&mut self, low: Duration, high: Duration) -> Duration {
+        let spread = high.saturating_sub(low).as_micros() as u64;
+        low + Duration::from_micros(self.below(spread + 1))
+    }
+
+    /// A version 4 UUID.
+    pub fn uuid(&mut self) -> String {
+        let (high, low) = (self.next(), self.next());
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 48) & 0x3fff,
+            low & 0xffff_ffff_ffff
+        )
+    }
+
+    /// The five letters that `generateName` appends.
+    pub fn suffix(&mut self) -> String {
+        (0..5).map(|_| ALPHABET[self.below(ALPHABET.len() as u64) as usize] as char).collect()
+    }
+}
+
+/// Kubernetes' `SafeEncodeString`: digits and letters mapped to the alphabet of generated names.
+pub fn safe_encode(text: &str) -> String {
+    text.bytes().map(|byte| ALPHABET[byte as usize % ALPHABET.len()] as char).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_names_a_run() {
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            (random.uuid(), random.suffix(), random.below(10))
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let uuid = draw(3).0;
+        assert_eq!(uuid.len(), 36);
+        assert_eq!(&uuid[14..15], "4");
+        assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"));
+    }
+}
