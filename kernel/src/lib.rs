@@ -5,4 +5,6 @@ pub mod jupyter;
 pub mod lab;
 pub mod notebook;
 pub mod output;
+pub mod plots;
 pub mod session;
+pub mod text;

@@ -1,0 +1,116 @@
+//! Pictures of the trace: SVG with words for those who can't see it, and a table of the same facts.
+//!
+//! A picture is one file and one line in [`ALL`]. It reads the trace and nothing else.
+
+pub mod canvas;
+mod contrast;
+mod desired;
+mod gantt;
+pub mod lives;
+
+use cluster_core::clock::Time;
+use cluster_core::trace::Trace;
+use serde_json::Value;
+
+use crate::output::MimeBundle;
+use canvas::Axis;
+use lives::{Life, Subject};
+
+pub struct Plot {
+    pub name: &'static str,
+    pub about: (&'static str, &'static str),
+    pub draw: fn(&Context<'_>) -> Result<Picture, String>,
+}
+
+/// The pictures that `%plot` can draw.
+pub const ALL: &[Plot] = &[
+    Plot {
+        name: "desired",
+        about: ("望ましい数と実際の数", "desired and actual numbers over time"),
+        draw: desired::plot,
+    },
+    Plot { name: "pods", about: ("Pod の一生（ガント図）", "the lives of pods (Gantt)"), draw: gantt::plot },
+    Plot {
+        name: "contrast",
+        about: ("同じ障害を二つの世界で比べる", "the same fault on two sides"),
+        draw: contrast::plot,
+    },
+];
+
+pub fn find(name: &str) -> Option<&'static Plot> {
+    ALL.iter().find(|plot| plot.name == name)
+}
+
+/// What a picture is about.
+#[derive(Clone)]
+pub struct Context<'a> {
+    pub trace: &'a Trace,
+    pub now: Time,
+    pub subject: Subject,
+    /// The other side of a contrast.
+    pub other: Option<Subject>,
+    /// From when on; the first life's beginning if not said.
+    pub from: Option<Time>,
+    pub japanese: bool,
+}
+
+pub struct Picture {
+    pub svg: String,
+    pub alt: String,
+    pub table: Table,
+}
+
+/// The facts of a picture in words.
+pub struct Table {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Context<'_> {
+    fn lives(&self) -> Vec<Life> {
+        let shown = |life: &Life| {
+            self.subject.includes(life) && self.from.is_none_or(|from| life.gone.is_none_or(|gone| gone > from))
+        };
+        lives::lives(self.trace).into_iter().filter(shown).collect()
+    }
+
+    fn wishes(&self) -> Vec<(Time, i32)> {
+        lives::wishes(self.trace, &self.subject)
+    }
+
+    fn faults(&self) -> Vec<(Time, String)> {
+        lives::faults(self.trace)
+    }
+
+    /// From a little before the first life (or from when it was asked for) until now.
+    fn axis(&self, rows: &[Life]) -> Axis {
+        let first = rows.iter().map(Life::born).chain(self.wishes().first().map(|(at, _)| *at)).min();
+        let from = self.from.unwrap_or_else(|| first.unwrap_or(Time::ZERO));
+        let span = self.now.since(from).max(std::time::Duration::from_millis(10));
+        Axis { from: from - span / 50, to: from + span }
+    }
+
+    fn nothing(&self) -> String {
+        if self.japanese {
+            format!("{} に当たる Pod もコンテナもまだありません", self.subject)
+        } else {
+            format!("there has been no pod or container of {} yet", self.subject)
+        }
+    }
+}
+
+impl Picture {
+    /// SVG, and the table as text for frontends without pictures.
+    pub fn bundle(&self) -> MimeBundle {
+        MimeBundle::from([
+            ("image/svg+xml".to_owned(), Value::String(self.svg.clone())),
+            ("text/plain".to_owned(), Value::String(format!("{}\n\n{}", self.alt, self.table))),
+        ])
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::text::table(&self.columns, &self.rows))
+    }
+}
