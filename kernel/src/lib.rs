@@ -8,3 +8,4 @@ pub mod output;
 pub mod plots;
 pub mod session;
 pub mod text;
+pub mod yaml;
