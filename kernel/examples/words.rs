@@ -10,6 +10,11 @@ use kernetes::exit;
 use kernetes::jupyter::{self, Execute};
 use kernetes::output::{CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text};
 
+const WORDS: [&str; 16] = [
+    "print", "partial", "warn", "result", "show", "update", "page", "clear", "let", "kept", "cell",
+    "fail", "panic", "stubborn", "sleep", "flood",
+];
+
 /// Runs each line of a cell as one word and its argument, and remembers `let`.
 #[derive(Default)]
 struct Words {
@@ -29,6 +34,7 @@ impl Words {
             "page" => sink.put(Output::Page(text(argument))),
             "clear" => sink.put(Output::Clear { wait: argument == "wait" }),
             "let" => argument.clone_into(&mut self.kept),
+            "cell" => sink.put(Output::Stdout(sink.cell().unwrap_or_default().to_owned())),
             "kept" => sink.put(Output::Stdout(self.kept.clone())),
             "fail" => return Err(CellError::new("Failed", argument)),
             "panic" => panic!("{argument}"),
@@ -58,19 +64,40 @@ impl Execute for Words {
         Ok(())
     }
 
-    fn complete(&mut self, _: &str, cursor: usize) -> Completion {
-        let matches = vec![Match { text: "print".to_owned(), kind: "word".to_owned() }];
-        Completion { start: 0, end: cursor, matches }
+    fn complete(&mut self, code: &str, cursor: usize) -> Completion {
+        let typed: String = code.chars().take(cursor).collect();
+        let start = typed.chars().count()
+            - typed
+                .chars()
+                .rev()
+                .take_while(|character| *character != ' ')
+                .count();
+        let word: String = typed.chars().skip(start).collect();
+        let matches = WORDS.iter().filter(|known| known.starts_with(&word));
+        let matches = matches
+            .map(|known| Match {
+                text: (*known).to_owned(),
+                kind: "word".to_owned(),
+            })
+            .collect();
+        Completion {
+            start,
+            end: cursor,
+            matches,
+        }
     }
 
     fn inspect(&mut self, code: &str, _: usize) -> Option<MimeBundle> {
-        (code == "print").then(|| text("print TEXT"))
+        WORDS.contains(&code).then(|| text(format!("{code} TEXT")))
     }
 
     fn is_complete(&self, code: &str) -> Completeness {
-        match code.ends_with('\\') {
-            true => Completeness::Incomplete { indent: "  ".to_owned() },
-            false => Completeness::Complete,
+        match code.strip_suffix('\\') {
+            Some(_) => Completeness::Incomplete {
+                indent: "  ".to_owned(),
+            },
+            None if WORDS.iter().any(|word| code.starts_with(word)) => Completeness::Complete,
+            None => Completeness::Invalid,
         }
     }
 }

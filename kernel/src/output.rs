@@ -41,6 +41,11 @@ pub trait Sink {
     fn interrupted(&self) -> bool {
         false
     }
+
+    /// The cell's id in its notebook, if the frontend tells it: the same at each run of the cell.
+    fn cell(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Why a cell failed: Jupyter's `error` message.

@@ -148,6 +148,13 @@ def test_user_expressions(frontend):
     assert frontend.run("fail", user_expressions={"a": "kept"})[0]["user_expressions"] == {}
 
 
+def test_a_session_knows_which_cell_runs(frontend):
+    message = frontend.client.session.msg("execute_request", {"code": "cell"}, metadata={"cellId": "a-1"})
+    frontend.client.shell_channel.send(message)
+    assert text(frontend.published(message["header"]["msg_id"])) == "a-1"
+    assert text(frontend.run("cell")[1]) == ""
+
+
 def test_a_panic_is_an_error_and_the_session_lives(frontend):
     frontend.run("let x")
     reply, messages = frontend.run("panic lost")
@@ -206,10 +213,10 @@ def test_comms_are_answered(frontend):
 
 
 def test_completion_counts_code_points_and_tells_types(frontend):
-    reply = frontend.reply(frontend.ask("shell", "complete_request", {"code": "🚀箱 pr", "cursor_pos": 5}))
-    assert (reply["matches"], reply["cursor_end"]) == (["print"], 5)
+    reply = frontend.reply(frontend.ask("shell", "complete_request", {"code": "🚀箱 pr and more", "cursor_pos": 5}))
+    assert (reply["matches"], reply["cursor_start"], reply["cursor_end"]) == (["print"], 3, 5)
     types = reply["metadata"]["_jupyter_types_experimental"]
-    assert types == [{"text": "print", "type": "word", "start": 0, "end": 5}]
+    assert types == [{"text": "print", "type": "word", "start": 3, "end": 5}]
 
 
 @pytest.mark.parametrize(

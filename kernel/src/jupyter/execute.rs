@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Execute;
 use super::control::Kernel;
@@ -44,29 +44,56 @@ pub struct Outcome {
 }
 
 /// Runs a cell: its outputs are published as they come, an error is both published and in the reply.
-pub fn run(kernel: &Kernel, request: &Request, session: &mut dyn Execute, cell: &Cell, count: usize) -> Outcome {
-    let mut shown = Shown { kernel, request, silent: cell.silent, count, pages: Vec::new(), result: None };
-    shown.publish("execute_input", json!({"code": cell.code, "execution_count": count}));
-    let outcome = guarded(|| session.execute(&cell.code, &mut shown)).and_then(|outcome| outcome);
-    let mut reply = match &outcome {
-        Ok(()) => json!({"status": "ok"}),
-        Err(error) => error_content(error),
+pub fn run<E: Execute>(
+    kernel: &Kernel,
+    request: &Request,
+    session: Result<&mut E, CellError>,
+    cell: &Cell,
+    count: usize,
+) -> Outcome {
+    let mut shown = Shown {
+        kernel,
+        request,
+        silent: cell.silent,
+        count,
+        pages: Vec::new(),
+        result: None,
     };
-    let mut expressions = BTreeMap::new();
-    match &outcome {
-        Ok(()) => {
-            for (name, code) in cell.user_expressions.iter().flatten() {
-                expressions.insert(name, evaluate(kernel, session, code));
-            }
+    shown.publish(
+        "execute_input",
+        json!({"code": cell.code, "execution_count": count}),
+    );
+    let outcome = session.and_then(|session| {
+        guarded(|| session.execute(&cell.code, &mut shown))??;
+        let expressions = cell.user_expressions.iter().flatten();
+        Ok(expressions
+            .map(|(name, code)| (name.clone(), evaluate(kernel, session, code)))
+            .collect())
+    });
+    let failed = outcome.is_err();
+    let (mut reply, expressions) = match outcome {
+        Ok(expressions) => (json!({"status": "ok"}), expressions),
+        Err(error) => {
+            let CellError {
+                ename,
+                evalue,
+                traceback,
+            } = &error;
+            shown.publish(
+                "error",
+                json!({"ename": ename, "evalue": evalue, "traceback": traceback}),
+            );
+            (error_content(&error), Map::new())
         }
-        Err(CellError { ename, evalue, traceback }) => {
-            shown.publish("error", json!({"ename": ename, "evalue": evalue, "traceback": traceback}));
-        }
-    }
+    };
     reply["execution_count"] = json!(count);
-    reply["user_expressions"] = json!(expressions);
+    reply["user_expressions"] = Value::Object(expressions);
     reply["payload"] = json!(shown.pages);
-    Outcome { reply, failed: outcome.is_err(), result: shown.result }
+    Outcome {
+        reply,
+        failed,
+        result: shown.result,
+    }
 }
 
 /// Everyone who listens sees what the cell puts out.
@@ -117,11 +144,22 @@ impl Sink for Shown<'_> {
     fn interrupted(&self) -> bool {
         self.kernel.interrupted()
     }
+
+    fn cell(&self) -> Option<&str> {
+        self.request
+            .metadata()
+            .get("cellId")
+            .and_then(Value::as_str)
+    }
 }
 
 /// A user expression is a cell of which only the last display is kept or, without one, what it printed.
-fn evaluate(kernel: &Kernel, session: &mut dyn Execute, code: &str) -> Value {
-    let mut kept = Kept { kernel, display: None, printed: String::new() };
+fn evaluate(kernel: &Kernel, session: &mut impl Execute, code: &str) -> Value {
+    let mut kept = Kept {
+        kernel,
+        display: None,
+        printed: String::new(),
+    };
     match guarded(|| session.execute(code, &mut kept)).and_then(|outcome| outcome) {
         Ok(()) => json!({
             "status": "ok",

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::install::LANGUAGE;
+
 pub const PROTOCOL_VERSION: &str = "5.4";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const KUBERNETES_VERSION: &str = "1.36";
@@ -17,7 +19,7 @@ pub fn content() -> Value {
             "Kernetes {VERSION}: a Kubernetes {KUBERNETES_VERSION} cluster in this kernel. Write a manifest or a kubectl command."
         ),
         "language_info": {
-            "name": "kubernetes",
+            "name": LANGUAGE,
             "version": KUBERNETES_VERSION,
             "mimetype": "text/x-yaml",
             "file_extension": ".yaml",

@@ -61,6 +61,11 @@ impl Request {
         &self.parent.header.msg_type
     }
 
+    /// What the frontend adds, `cellId` for one.
+    pub fn metadata(&self) -> &Value {
+        &self.parent.metadata
+    }
+
     /// The content as the fields that a handler needs.
     ///
     /// # Errors
@@ -167,6 +172,18 @@ pub(super) mod tests {
         assert!(evalue("{nonsense").starts_with("inspect_request: content is not JSON"));
         assert!(evalue("{}").contains("missing field `position`"));
         assert!(evalue(r#"{"position": -1}"#).contains("position: invalid value"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_comes_is_read_or_refused(frames: Vec<Vec<u8>>, delimiter: proptest::sample::Index) {
+            let mut frames: Vec<bytes::Bytes> = frames.into_iter().map(Into::into).collect();
+            frames.insert(delimiter.index(frames.len() + 1), "<IDS|MSG>".into());
+            let message = ZmqMessage::try_from(frames).unwrap();
+            if let Ok(frames) = RawMessage::from_multipart(message, &None) {
+                let _ = Request::read(frames);
+            }
+        }
     }
 
     #[test]

@@ -53,9 +53,15 @@ pub fn start<E: Execute + Send + 'static>(
 ) -> std::io::Result<ShellThread> {
     let (queue, incoming) = channel();
     let (end, ended) = oneshot::channel();
-    let session = Lab::Opening(spawn("open session", open)?);
-    let shell =
-        Shell { kernel, incoming, waiting: VecDeque::new(), session, history: History::default(), execution_count: 0 };
+    let lab = Lab::new(spawn("open session", open)?);
+    let shell = Shell {
+        kernel,
+        incoming,
+        waiting: VecDeque::new(),
+        lab,
+        history: History::default(),
+        execution_count: 0,
+    };
     spawn("session", move || {
         shell.run();
         let _ = end.send(());
@@ -77,34 +83,37 @@ struct Shell<E> {
     incoming: Receiver<Option<Waiting>>,
     /// Taken off `incoming` already, while aborting.
     waiting: VecDeque<Waiting>,
-    session: Lab<E>,
+    lab: Lab<E>,
     history: History,
     execution_count: usize,
 }
 
 /// The session, made in the background so that the first hello does not wait for it.
-enum Lab<E> {
-    Opening(JoinHandle<E>),
-    Open(E),
-    Failed(CellError),
+struct Lab<E> {
+    opening: Option<JoinHandle<E>>,
+    session: Result<E, CellError>,
 }
 
-impl<E: Execute> Lab<E> {
-    fn get(&mut self) -> Result<&mut E, CellError> {
-        if let Lab::Opening(_) = self {
-            let nothing = Lab::Failed(CellError::new("InternalError", "the session is gone"));
-            if let Lab::Opening(opening) = std::mem::replace(self, nothing) {
-                *self = match opening.join() {
-                    Ok(session) => Lab::Open(session),
-                    Err(panic) => Lab::Failed(internal_error(panic.as_ref())),
-                };
-            }
+impl<E> Lab<E> {
+    fn new(opening: JoinHandle<E>) -> Self {
+        let session = Err(CellError::new(
+            "InternalError",
+            "the session is not open yet",
+        ));
+        Lab {
+            opening: Some(opening),
+            session,
         }
-        match self {
-            Lab::Open(session) => Ok(session),
-            Lab::Failed(error) => Err(error.clone()),
-            Lab::Opening(_) => unreachable!("opened above"),
+    }
+
+    /// Waits until the session is there; fails if making it failed.
+    fn session(&mut self) -> Result<&mut E, CellError> {
+        if let Some(opening) = self.opening.take() {
+            self.session = opening
+                .join()
+                .map_err(|panic| internal_error(panic.as_ref()));
         }
+        self.session.as_mut().map_err(|error| error.clone())
     }
 }
 
@@ -143,7 +152,7 @@ impl<E: Execute> Shell<E> {
             self.execution_count += 1;
         }
         self.kernel.forget_interrupt();
-        let session = self.session.get()?;
+        let session = self.lab.session();
         let outcome = execute::run(&self.kernel, request, session, &cell, self.execution_count);
         if cell.stores_history() {
             self.history.record(self.execution_count, &cell.code, outcome.result);
@@ -176,7 +185,7 @@ impl<E: Execute> Shell<E> {
 
     fn complete(&mut self, request: &Request) -> Result<Value, CellError> {
         let at: Cursor = request.parse()?;
-        let session = self.session.get()?;
+        let session = self.lab.session()?;
         let found = guarded(|| session.complete(&at.code, at.position()))?;
         let (start, end) = (found.start, found.end);
         let typed =
@@ -192,7 +201,7 @@ impl<E: Execute> Shell<E> {
 
     fn inspect(&mut self, request: &Request) -> Result<Value, CellError> {
         let at: Cursor = request.parse()?;
-        let session = self.session.get()?;
+        let session = self.lab.session()?;
         let found = guarded(|| session.inspect(&at.code, at.position()))?;
         Ok(json!({
             "status": "ok",
@@ -208,7 +217,7 @@ impl<E: Execute> Shell<E> {
             code: String,
         }
         let Code { code } = request.parse()?;
-        let session = self.session.get()?;
+        let session = self.lab.session()?;
         Ok(match guarded(|| session.is_complete(&code))? {
             Completeness::Complete => json!({"status": "complete"}),
             Completeness::Incomplete { indent } => {
@@ -296,7 +305,10 @@ mod tests {
             kernel: Arc::new(kernel),
             incoming: channel().1,
             waiting: VecDeque::new(),
-            session: Lab::Open(Words),
+            lab: Lab {
+                opening: None,
+                session: Ok(Words),
+            },
             history: History::default(),
             execution_count: 0,
         };
@@ -342,6 +354,19 @@ mod tests {
         assert_eq!(reply["ename"], "InternalError");
         assert!(reply["evalue"].as_str().unwrap().starts_with("lost "));
         assert_eq!(frontend.run(json!({"code": "print a"})).0["status"], "ok");
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_made_is_an_error_of_each_cell() {
+        let mut frontend = frontend();
+        frontend.shell.lab = Lab::new(thread::spawn(|| panic!("no room")));
+        for _ in 0..2 {
+            let (reply, kinds) = frontend.run(json!({"code": "print a"}));
+            assert_eq!(
+                (reply["ename"].as_str(), kinds.len()),
+                (Some("InternalError"), 2)
+            );
+        }
     }
 
     #[test]
