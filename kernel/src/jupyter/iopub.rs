@@ -1,19 +1,28 @@
 //! What everyone hears: one task owns the iopub socket, welcomes subscribers (JEP 65) and joins stream pieces.
 
+use std::net::TcpListener;
 use std::time::Duration;
 
-use jupyter_protocol::{JupyterMessage, JupyterMessageContent};
-use jupyter_zmq_client::{KernelIoPubXPubConnection, SubscriptionEvent};
+use jupyter_protocol::connection_info::Transport;
+use jupyter_protocol::{ConnectionInfo, JupyterMessage, JupyterMessageContent};
+use jupyter_zmq_client::{
+    Connection, KernelIoPubXPubConnection, RuntimeError, SubscriptionEvent,
+    create_kernel_iopub_xpub_connection,
+};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
+use zeromq::{Socket, XPubSocket};
 
 use super::message::{Request, unasked};
 
 /// How long a piece of stdout or stderr waits for the next one, so that a thousand lines are a few messages.
 const JOIN_MS: u64 = 10;
-/// How long a subscriber that has stopped reading holds up the others.
-const SEND_MS_MAX: u64 = 5_000;
+/// How long a subscriber that has stopped reading may leave its messages lying about.
+#[cfg(target_os = "linux")]
+const UNREAD_MS_MAX: u64 = 10_000;
+/// How long it holds up the others where it can't be cut off.
+const SEND_MS_MAX: u64 = 15_000;
 const FLUSH_MS_MAX: u64 = 1_000;
 
 /// Hands messages to the task that owns the socket, in order; never waits.
@@ -42,6 +51,28 @@ impl Publisher {
         let _ = self.0.send(Publication::Flush(done));
         let _ = timeout(Duration::from_millis(FLUSH_MS_MAX), flushed).await;
     }
+}
+
+/// Binds the socket. Over TCP a subscriber that has stopped reading (a suspended console) is cut off, since the socket
+/// writes to one subscriber after the other and would make all others wait; its ZeroMQ connects again when it goes on.
+///
+/// # Errors
+/// The address can't be bound.
+pub async fn bind(
+    connection: &ConnectionInfo,
+    session_id: &str,
+) -> Result<KernelIoPubXPubConnection, RuntimeError> {
+    if connection.transport != Transport::TCP {
+        return create_kernel_iopub_xpub_connection(connection, session_id).await;
+    }
+    let listener = TcpListener::bind((connection.ip.as_str(), connection.iopub_port))?;
+    listener.set_nonblocking(true)?;
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(&listener)
+        .set_tcp_user_timeout(Some(Duration::from_millis(UNREAD_MS_MAX)))?;
+    let mut socket = XPubSocket::new();
+    socket.bind_listener(listener).await?;
+    Ok(Connection::new(socket, &connection.key, session_id))
 }
 
 /// Starts the task that owns the socket.
