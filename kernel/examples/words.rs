@@ -11,8 +11,8 @@ use kernetes::jupyter::{self, Execute};
 use kernetes::output::{CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text};
 
 const WORDS: [&str; 16] = [
-    "print", "partial", "warn", "result", "show", "update", "page", "clear", "let", "kept", "cell",
-    "fail", "panic", "stubborn", "sleep", "flood",
+    "print", "partial", "warn", "result", "show", "update", "page", "clear", "let", "kept", "cell", "fail", "panic",
+    "stubborn", "sleep", "flood",
 ];
 
 /// Runs each line of a cell as one word and its argument, and remembers `let`.
@@ -66,25 +66,11 @@ impl Execute for Words {
 
     fn complete(&mut self, code: &str, cursor: usize) -> Completion {
         let typed: String = code.chars().take(cursor).collect();
-        let start = typed.chars().count()
-            - typed
-                .chars()
-                .rev()
-                .take_while(|character| *character != ' ')
-                .count();
+        let start = typed.chars().count() - typed.chars().rev().take_while(|character| *character != ' ').count();
         let word: String = typed.chars().skip(start).collect();
         let matches = WORDS.iter().filter(|known| known.starts_with(&word));
-        let matches = matches
-            .map(|known| Match {
-                text: (*known).to_owned(),
-                kind: "word".to_owned(),
-            })
-            .collect();
-        Completion {
-            start,
-            end: cursor,
-            matches,
-        }
+        let matches = matches.map(|known| Match { text: (*known).to_owned(), kind: "word".to_owned() }).collect();
+        Completion { start, end: cursor, matches }
     }
 
     fn inspect(&mut self, code: &str, _: usize) -> Option<MimeBundle> {
@@ -93,9 +79,7 @@ impl Execute for Words {
 
     fn is_complete(&self, code: &str) -> Completeness {
         match code.strip_suffix('\\') {
-            Some(_) => Completeness::Incomplete {
-                indent: "  ".to_owned(),
-            },
+            Some(_) => Completeness::Incomplete { indent: "  ".to_owned() },
             None if WORDS.iter().any(|word| code.starts_with(word)) => Completeness::Complete,
             None => Completeness::Invalid,
         }

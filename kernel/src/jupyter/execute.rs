@@ -51,49 +51,26 @@ pub fn run<E: Execute>(
     cell: &Cell,
     count: usize,
 ) -> Outcome {
-    let mut shown = Shown {
-        kernel,
-        request,
-        silent: cell.silent,
-        count,
-        pages: Vec::new(),
-        result: None,
-    };
-    shown.publish(
-        "execute_input",
-        json!({"code": cell.code, "execution_count": count}),
-    );
+    let mut shown = Shown { kernel, request, silent: cell.silent, count, pages: Vec::new(), result: None };
+    shown.publish("execute_input", json!({"code": cell.code, "execution_count": count}));
     let outcome = session.and_then(|session| {
         guarded(|| session.execute(&cell.code, &mut shown))??;
         let expressions = cell.user_expressions.iter().flatten();
-        Ok(expressions
-            .map(|(name, code)| (name.clone(), evaluate(kernel, session, code)))
-            .collect())
+        Ok(expressions.map(|(name, code)| (name.clone(), evaluate(kernel, session, code))).collect())
     });
     let failed = outcome.is_err();
     let (mut reply, expressions) = match outcome {
         Ok(expressions) => (json!({"status": "ok"}), expressions),
         Err(error) => {
-            let CellError {
-                ename,
-                evalue,
-                traceback,
-            } = &error;
-            shown.publish(
-                "error",
-                json!({"ename": ename, "evalue": evalue, "traceback": traceback}),
-            );
+            let CellError { ename, evalue, traceback } = &error;
+            shown.publish("error", json!({"ename": ename, "evalue": evalue, "traceback": traceback}));
             (error_content(&error), Map::new())
         }
     };
     reply["execution_count"] = json!(count);
     reply["user_expressions"] = Value::Object(expressions);
     reply["payload"] = json!(shown.pages);
-    Outcome {
-        reply,
-        failed,
-        result: shown.result,
-    }
+    Outcome { reply, failed, result: shown.result }
 }
 
 /// Everyone who listens sees what the cell puts out.
@@ -146,20 +123,13 @@ impl Sink for Shown<'_> {
     }
 
     fn cell(&self) -> Option<&str> {
-        self.request
-            .metadata()
-            .get("cellId")
-            .and_then(Value::as_str)
+        self.request.metadata().get("cellId").and_then(Value::as_str)
     }
 }
 
 /// A user expression is a cell of which only the last display is kept or, without one, what it printed.
 fn evaluate(kernel: &Kernel, session: &mut impl Execute, code: &str) -> Value {
-    let mut kept = Kept {
-        kernel,
-        display: None,
-        printed: String::new(),
-    };
+    let mut kept = Kept { kernel, display: None, printed: String::new() };
     match guarded(|| session.execute(code, &mut kept)).and_then(|outcome| outcome) {
         Ok(()) => json!({
             "status": "ok",

@@ -6,8 +6,7 @@ use std::time::Duration;
 use jupyter_protocol::connection_info::Transport;
 use jupyter_protocol::{ConnectionInfo, JupyterMessage, JupyterMessageContent};
 use jupyter_zmq_client::{
-    Connection, KernelIoPubXPubConnection, RuntimeError, SubscriptionEvent,
-    create_kernel_iopub_xpub_connection,
+    Connection, KernelIoPubXPubConnection, RuntimeError, SubscriptionEvent, create_kernel_iopub_xpub_connection,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -58,18 +57,14 @@ impl Publisher {
 ///
 /// # Errors
 /// The address can't be bound.
-pub async fn bind(
-    connection: &ConnectionInfo,
-    session_id: &str,
-) -> Result<KernelIoPubXPubConnection, RuntimeError> {
+pub async fn bind(connection: &ConnectionInfo, session_id: &str) -> Result<KernelIoPubXPubConnection, RuntimeError> {
     if connection.transport != Transport::TCP {
         return create_kernel_iopub_xpub_connection(connection, session_id).await;
     }
     let listener = TcpListener::bind((connection.ip.as_str(), connection.iopub_port))?;
     listener.set_nonblocking(true)?;
     #[cfg(target_os = "linux")]
-    socket2::SockRef::from(&listener)
-        .set_tcp_user_timeout(Some(Duration::from_millis(UNREAD_MS_MAX)))?;
+    socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(Duration::from_millis(UNREAD_MS_MAX)))?;
     let mut socket = XPubSocket::new();
     socket.bind_listener(listener).await?;
     Ok(Connection::new(socket, &connection.key, session_id))

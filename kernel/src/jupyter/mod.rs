@@ -122,24 +122,12 @@ async fn serve<E: Execute + Send + 'static>(
         return Err("cannot listen to signals".into());
     };
     let id = uuid::Uuid::new_v4().to_string();
-    let cannot = |what: &'static str| {
-        move |error: zmq::RuntimeError| format!("cannot bind the {what} socket: {error}")
-    };
-    let iopub = iopub::bind(&connection, &id)
-        .await
-        .map_err(cannot("iopub"))?;
-    let shell = zmq::create_kernel_shell_connection(&connection, &id)
-        .await
-        .map_err(cannot("shell"))?;
-    let control = zmq::create_kernel_control_connection(&connection, &id)
-        .await
-        .map_err(cannot("control"))?;
-    let stdin = zmq::create_kernel_stdin_connection(&connection, &id)
-        .await
-        .map_err(cannot("stdin"))?;
-    let heartbeat = zmq::create_kernel_heartbeat_connection(&connection)
-        .await
-        .map_err(cannot("heartbeat"))?;
+    let cannot = |what: &'static str| move |error: zmq::RuntimeError| format!("cannot bind the {what} socket: {error}");
+    let iopub = iopub::bind(&connection, &id).await.map_err(cannot("iopub"))?;
+    let shell = zmq::create_kernel_shell_connection(&connection, &id).await.map_err(cannot("shell"))?;
+    let control = zmq::create_kernel_control_connection(&connection, &id).await.map_err(cannot("control"))?;
+    let stdin = zmq::create_kernel_stdin_connection(&connection, &id).await.map_err(cannot("stdin"))?;
+    let heartbeat = zmq::create_kernel_heartbeat_connection(&connection).await.map_err(cannot("heartbeat"))?;
 
     let (stop, mut stopped) = mpsc::unbounded_channel();
     let kernel = Arc::new(Kernel::new(connection, iopub::publish(iopub), stop));

@@ -54,14 +54,8 @@ pub fn start<E: Execute + Send + 'static>(
     let (queue, incoming) = channel();
     let (end, ended) = oneshot::channel();
     let lab = Lab::new(spawn("open session", open)?);
-    let shell = Shell {
-        kernel,
-        incoming,
-        waiting: VecDeque::new(),
-        lab,
-        history: History::default(),
-        execution_count: 0,
-    };
+    let shell =
+        Shell { kernel, incoming, waiting: VecDeque::new(), lab, history: History::default(), execution_count: 0 };
     spawn("session", move || {
         shell.run();
         let _ = end.send(());
@@ -96,22 +90,14 @@ struct Lab<E> {
 
 impl<E> Lab<E> {
     fn new(opening: JoinHandle<E>) -> Self {
-        let session = Err(CellError::new(
-            "InternalError",
-            "the session is not open yet",
-        ));
-        Lab {
-            opening: Some(opening),
-            session,
-        }
+        let session = Err(CellError::new("InternalError", "the session is not open yet"));
+        Lab { opening: Some(opening), session }
     }
 
     /// Waits until the session is there; fails if making it failed.
     fn session(&mut self) -> Result<&mut E, CellError> {
         if let Some(opening) = self.opening.take() {
-            self.session = opening
-                .join()
-                .map_err(|panic| internal_error(panic.as_ref()));
+            self.session = opening.join().map_err(|panic| internal_error(panic.as_ref()));
         }
         self.session.as_mut().map_err(|error| error.clone())
     }
@@ -305,10 +291,7 @@ mod tests {
             kernel: Arc::new(kernel),
             incoming: channel().1,
             waiting: VecDeque::new(),
-            lab: Lab {
-                opening: None,
-                session: Ok(Words),
-            },
+            lab: Lab { opening: None, session: Ok(Words) },
             history: History::default(),
             execution_count: 0,
         };
@@ -362,10 +345,7 @@ mod tests {
         frontend.shell.lab = Lab::new(thread::spawn(|| panic!("no room")));
         for _ in 0..2 {
             let (reply, kinds) = frontend.run(json!({"code": "print a"}));
-            assert_eq!(
-                (reply["ename"].as_str(), kinds.len()),
-                (Some("InternalError"), 2)
-            );
+            assert_eq!((reply["ename"].as_str(), kinds.len()), (Some("InternalError"), 2));
         }
     }
 
