@@ -358,6 +358,14 @@ def test_restart_forgets(frontend, manager):
     assert (reply["execution_count"], text(messages)) == (1, "")
 
 
+def test_a_kernel_that_was_killed_can_be_started_again(frontend, manager):
+    os.kill(manager.provisioner.pid, signal.SIGKILL)
+    manager.provisioner.process.wait(TIMEOUT)
+    manager.restart_kernel(now=True)
+    frontend.client.wait_for_ready(timeout=TIMEOUT)
+    assert frontend.run("print a")[0]["execution_count"] == 1
+
+
 def test_a_termination_signal_ends_the_program(frontend, manager):
     manager.signal_kernel(signal.SIGTERM)
     assert manager.provisioner.process.wait(TIMEOUT) == 0
@@ -399,3 +407,38 @@ def test_a_connection_file_that_cannot_be_used_is_refused(tmp_path):
         path.write_text(content)
         process = subprocess.run([program, "kernel", path], capture_output=True, text=True, timeout=TIMEOUT)
         assert process.returncode == 2 and reason in process.stderr
+
+
+def test_ipc_leaves_no_files(tmp_path):
+    manager = KernelManager(kernel_name="words", transport="ipc", ip=str(tmp_path / "kernel"))
+    manager.start_kernel()
+    frontend = Frontend(manager.client())
+    assert len(list(tmp_path.iterdir())) == 5
+    frontend.reply(frontend.ask("control", "shutdown_request", {"restart": False}), "control")
+    assert manager.provisioner.process.wait(TIMEOUT) == 0
+    assert list(tmp_path.iterdir()) == []
+    frontend.client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_a_subscriber_that_stops_reading_does_not_silence_the_others():
+    manager = KernelManager(kernel_name="words")
+    manager.start_kernel()
+    client = manager.client()
+    frontend = Frontend(client)
+    stopped = zmq.Context.instance().socket(zmq.SUB)
+    stopped.rcvhwm = 1
+    stopped.rcvbuf = 4096
+    stopped.subscribe(b"")
+    stopped.connect(manager._make_url("iopub"))
+    assert stopped.poll(TIMEOUT * 1000)
+    for _ in range(20):
+        msg_id = frontend.send("flood")
+        deadline = time.monotonic() + 30
+        while True:
+            message = client.get_iopub_msg(timeout=deadline - time.monotonic())
+            if message["content"] == {"execution_state": "idle"} and message["parent_header"]["msg_id"] == msg_id:
+                break
+    stopped.close(linger=0)
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)

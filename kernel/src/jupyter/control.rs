@@ -16,7 +16,7 @@ use crate::output::CellError;
 
 /// What all channels share.
 pub struct Kernel {
-    connection: ConnectionInfo,
+    pub connection: ConnectionInfo,
     pub publisher: Publisher,
     stop: mpsc::UnboundedSender<()>,
     interrupted: AtomicBool,

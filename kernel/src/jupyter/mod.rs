@@ -16,11 +16,13 @@ mod message;
 mod shell;
 
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jupyter_protocol::ConnectionInfo;
+use jupyter_protocol::connection_info::Transport;
 use jupyter_zmq_client as zmq;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
@@ -121,6 +123,8 @@ async fn serve<E: Execute + Send + 'static>(
     let (Ok(mut interrupts), Ok(mut terminations)) = signals else {
         return Err("cannot listen to signals".into());
     };
+    // A kernel that was killed has left its own, and nothing can be bound over them.
+    remove_socket_files(&connection);
     let id = uuid::Uuid::new_v4().to_string();
     let cannot = |what: &'static str| move |error: zmq::RuntimeError| format!("cannot bind the {what} socket: {error}");
     let iopub = iopub::bind(&connection, &id).await.map_err(cannot("iopub"))?;
@@ -155,7 +159,23 @@ async fn serve<E: Execute + Send + 'static>(
     }
     kernel.publisher.flush().await;
     tokio::time::sleep(Duration::from_millis(LINGER_MS)).await;
+    remove_socket_files(&kernel.connection);
     Ok(())
+}
+
+/// Removes what the ipc transport binds; tcp has nothing to remove.
+fn remove_socket_files(connection: &ConnectionInfo) {
+    if connection.transport != Transport::IPC {
+        return;
+    }
+    let ConnectionInfo { ip, shell_port, iopub_port, stdin_port, control_port, hb_port, .. } = connection;
+    for port in [shell_port, iopub_port, stdin_port, control_port, hb_port] {
+        let path = format!("{ip}-{port}");
+        if fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_socket()) {
+            // If it can't be removed, binding says so.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// Cells never ask for input, so whatever comes by stdin is late or lost.
