@@ -3,7 +3,7 @@
 use libyaml_safer::{Error, Mark};
 
 use super::SyntaxError;
-use super::compose::Source;
+use super::source::Source;
 
 /// Says what was expected where libyaml stopped.
 pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
@@ -14,21 +14,21 @@ pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
     let before = line_before(source, mark);
     let here = source.span(mark, 1);
     // A key that waits for its colon can be typed on, `image:nginx` cannot.
-    let lacks_space = error.problem() == "could not find expected ':'"
-        && source.after(opened).trim().contains(':');
+    let lacks_space = error.problem() == "could not find expected ':'" && source.after(opened).trim().contains(':');
     let opened_line = source.span(opened, 1).line;
 
     let error = match error.problem() {
-        "found character that cannot start any token" | "found a tab character that violates indentation"
+        "found character that cannot start any token"
+        | "found a tab character that violates indentation"
         | "found a tab character where an indentation space is expected"
-            if next == '\t' || before.ends_with('\t') || before.trim().is_empty() && source.after(mark).trim_start_matches(' ').starts_with('\t') =>
+            if next == '\t'
+                || before.ends_with('\t')
+                || before.trim().is_empty() && source.after(mark).trim_start_matches(' ').starts_with('\t') =>
         {
-            SyntaxError::new(here, "a tab stands where YAML wants spaces")
-                .hint("indent with two spaces for each level")
+            SyntaxError::new(here, "a tab stands where YAML wants spaces").hint("indent with two spaces for each level")
         }
         "found character that cannot start any token" => {
-            SyntaxError::new(here, format!("a value cannot start with {next:?}"))
-                .hint("put the text in quotes")
+            SyntaxError::new(here, format!("a value cannot start with {next:?}")).hint("put the text in quotes")
         }
         "could not find expected ':'" => {
             let place = source.rest_of_line(opened);
@@ -87,9 +87,7 @@ pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
         "did not find expected node content" if at_end => {
             SyntaxError::new(here, "the text ends where a value was expected").hint("close every `[` and `{`")
         }
-        "did not find expected node content" => {
-            SyntaxError::new(here, format!("a value was expected, found `{next}`"))
-        }
+        "did not find expected node content" => SyntaxError::new(here, format!("a value was expected, found `{next}`")),
         "found unexpected end of stream" | "found unexpected document indicator" => {
             let quote = source.after(opened).chars().next().unwrap_or('"');
             SyntaxError::new(source.rest_of_line(opened), format!("this quote is never closed: expected `{quote}`"))
@@ -108,11 +106,11 @@ pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
         "did not find expected <document start>" => {
             SyntaxError::new(here, "the document ended before this: `---` was expected")
         }
-        "did not find expected comment or line break" => {
-            SyntaxError::new(here, "after `|` or `>` the line must end").hint("the text starts in the next line, indented")
-        }
+        "did not find expected comment or line break" => SyntaxError::new(here, "after `|` or `>` the line must end")
+            .hint("the text starts in the next line, indented"),
         "did not find expected alphabetic or numeric character" => {
-            SyntaxError::new(here, "a name was expected after `&` or `*`").hint("put text that starts with them in quotes")
+            SyntaxError::new(here, "a name was expected after `&` or `*`")
+                .hint("put text that starts with them in quotes")
         }
         "found unexpected ':'" => SyntaxError::new(here, "a space was expected after the colon"),
         problem => {
@@ -120,28 +118,15 @@ pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
             SyntaxError::new(here, format!("{problem}{context}"))
         }
     };
-    SyntaxError {
-        unfinished: at_end && !lacks_space,
-        ..error
-    }
+    SyntaxError { unfinished: at_end && !lacks_space, ..error }
 }
 
 /// Names the opening bracket, which is often lines above the place where the parser stops.
-fn open_bracket(
-    source: Source,
-    mark: Mark,
-    opened: Mark,
-    open: char,
-    close: char,
-    at_end: bool,
-) -> SyntaxError {
+fn open_bracket(source: Source, mark: Mark, opened: Mark, open: char, close: char, at_end: bool) -> SyntaxError {
     let here = source.span(mark, 1);
     let place = source.span(opened, 1);
     if at_end {
-        return SyntaxError::new(
-            place,
-            format!("this `{open}` is never closed: expected `{close}`"),
-        );
+        return SyntaxError::new(place, format!("this `{open}` is never closed: expected `{close}`"));
     }
     SyntaxError::new(
         here,
@@ -166,26 +151,15 @@ pub(super) fn control_character(source: Source) -> Option<SyntaxError> {
     mark.column = before.rsplit('\n').next().unwrap_or("").chars().count() as u64;
     let code = u32::from(character);
     Some(
-        SyntaxError::new(
-            source.span(mark, 1),
-            format!("the control character U+{code:04X} is not allowed"),
-        )
-        .hint("write it as an escape in double quotes"),
+        SyntaxError::new(source.span(mark, 1), format!("the control character U+{code:04X} is not allowed"))
+            .hint("write it as an escape in double quotes"),
     )
 }
 
 /// What stands before the mark in its line.
 fn line_before<'a>(source: Source<'a>, mark: Mark) -> &'a str {
-    let index = usize::try_from(mark.index)
-        .unwrap_or(usize::MAX)
-        .min(source.text.len());
-    source
-        .text
-        .get(..index)
-        .unwrap_or("")
-        .rsplit('\n')
-        .next()
-        .unwrap_or("")
+    let index = usize::try_from(mark.index).unwrap_or(usize::MAX).min(source.text.len());
+    source.text.get(..index).unwrap_or("").rsplit('\n').next().unwrap_or("")
 }
 
 fn shorten(text: &str) -> String {

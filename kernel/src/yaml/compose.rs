@@ -1,15 +1,17 @@
 //! YAML: the events of libyaml, which go-yaml descends from, put together into values and their places.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::complain::{complain, control_character};
+use super::fields::Fields;
 use super::place::{Inner, Places, Span};
 use super::resolve::{Scalar, resolve, short_tag};
+use super::source::Source;
 use super::{Document, SyntaxError, Warning};
 
 /// Lists and maps within each other. serde_json, and so every client and server built on it, reads no more.
@@ -19,69 +21,8 @@ const COPIED_BYTES_MAX: usize = 32 << 20;
 /// About the bytes that a value takes besides its text.
 const NODE_BYTES: usize = 64;
 
-/// Where a part of the text starts in the whole: marks of the part are counted from there.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'a> {
-    pub(super) text: &'a str,
-    pub(super) origin: Span,
-}
-
-impl Source<'_> {
-    /// The place that a mark points to, of that length.
-    pub(super) fn span(&self, mark: Mark, length: usize) -> Span {
-        let column = mark.column
-            + if mark.line == 0 {
-                u64::from(self.origin.column)
-            } else {
-                1
-            };
-        Span {
-            line: self
-                .origin
-                .line
-                .saturating_add(u32::try_from(mark.line).unwrap_or(u32::MAX)),
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-            length: u32::try_from(length).unwrap_or(u32::MAX),
-        }
-    }
-
-    /// The text from a mark on.
-    pub(super) fn after(&self, mark: Mark) -> &str {
-        usize::try_from(mark.index)
-            .ok()
-            .and_then(|index| self.text.get(index..))
-            .unwrap_or("")
-    }
-
-    /// From a mark to the end of its line.
-    pub(super) fn rest_of_line(&self, mark: Mark) -> Span {
-        let line = self.after(mark).split('\n').next().unwrap_or("");
-        self.span(mark, line.trim_end().chars().count())
-    }
-
-    fn event_span(&self, event: &Event) -> Span {
-        let (start, end) = (event.start_mark, event.end_mark);
-        if start.line == end.line && end.column >= start.column && start != end {
-            self.span(start, (end.column - start.column) as usize)
-        } else if let EventData::Scalar {
-            style: ScalarStyle::Plain,
-            ..
-        } = event.data
-            && start == end
-        {
-            self.span(start, 0)
-        } else {
-            self.rest_of_line(start)
-        }
-    }
-}
-
 /// Reads the YAML documents in the text and appends them. `origin` is the place of the text's first character.
-pub(super) fn documents(
-    text: &str,
-    origin: Span,
-    documents: &mut Vec<Document>,
-) -> Result<(), SyntaxError> {
+pub(super) fn documents(text: &str, origin: Span, documents: &mut Vec<Document>) -> Result<(), SyntaxError> {
     let source = Source { text, origin };
     if let Some(error) = control_character(source) {
         return Err(error);
@@ -105,19 +46,12 @@ pub(super) fn documents(
 }
 
 /// The parser panics on a few broken tags, where libyaml has an error; that is an error here, too.
-fn next_event<R: BufRead>(
-    parser: &mut Parser<R>,
-    source: Source,
-    last: Mark,
-) -> Result<Event, SyntaxError> {
+fn next_event<R: BufRead>(parser: &mut Parser<R>, source: Source, last: Mark) -> Result<Event, SyntaxError> {
     match catch_unwind(AssertUnwindSafe(|| parser.parse())) {
         Ok(Ok(event)) => Ok(event),
         Ok(Err(error)) => Err(complain(&error, source)),
-        Err(_) => Err(SyntaxError::new(
-            source.rest_of_line(last),
-            "a tag (`!name`) is not followed by a space",
-        )
-        .hint("put text that starts with `!` in quotes")),
+        Err(_) => Err(SyntaxError::new(source.rest_of_line(last), "a tag (`!name`) is not followed by a space")
+            .hint("put text that starts with `!` in quotes")),
     }
 }
 
@@ -195,11 +129,7 @@ impl<'a> Composer<'a> {
         let name = |text: &'a str| &text[..text.find(|c| !is_name(c)).unwrap_or(text.len())];
         Self {
             source,
-            aliases: source
-                .text
-                .match_indices('*')
-                .map(|(at, _)| name(&source.text[at + 1..]))
-                .collect(),
+            aliases: source.text.match_indices('*').map(|(at, _)| name(&source.text[at + 1..])).collect(),
             frames: Vec::new(),
             anchors: HashMap::new(),
             warnings: Vec::new(),
@@ -214,20 +144,11 @@ impl<'a> Composer<'a> {
     /// Takes the next event; the last one of a document gives the document.
     fn take(&mut self, event: Event) -> Result<Option<Document>, SyntaxError> {
         let span = self.source.event_span(&event);
-        let plain = matches!(
-            event.data,
-            EventData::Scalar {
-                style: ScalarStyle::Plain,
-                ..
-            }
-        );
+        let plain = matches!(event.data, EventData::Scalar { style: ScalarStyle::Plain, .. });
         self.has_item_below = plain && event.end_mark.line > event.start_mark.line && {
             let text = self.source.after(event.start_mark);
             let lines = (event.end_mark.line - event.start_mark.line) as usize;
-            text.lines()
-                .skip(1)
-                .take(lines)
-                .any(|line| line.trim_start().starts_with("- "))
+            text.lines().skip(1).take(lines).any(|line| line.trim_start().starts_with("- "))
         };
         match event.data {
             EventData::DocumentStart { .. } => {
@@ -244,22 +165,12 @@ impl<'a> Composer<'a> {
                     places: root.places,
                 }));
             }
-            EventData::Scalar {
-                anchor,
-                tag,
-                value,
-                plain_implicit,
-                ..
-            } => {
+            EventData::Scalar { anchor, tag, value, plain_implicit, .. } => {
                 self.scalar(anchor, tag.as_deref(), value, plain && plain_implicit, span)?;
             }
             EventData::Alias { anchor } => self.alias(&anchor, span)?,
-            EventData::SequenceStart { anchor, .. } => {
-                self.open(anchor, span, Body::List(Vec::new(), Vec::new()))?
-            }
-            EventData::MappingStart { anchor, .. } => {
-                self.open(anchor, span, Body::Map(Fields::default(), None))?
-            }
+            EventData::SequenceStart { anchor, .. } => self.open(anchor, span, Body::List(Vec::new(), Vec::new()))?,
+            EventData::MappingStart { anchor, .. } => self.open(anchor, span, Body::Map(Fields::default(), None))?,
             EventData::SequenceEnd | EventData::MappingEnd => self.close()?,
             EventData::StreamStart { .. } | EventData::StreamEnd => {}
         }
@@ -267,21 +178,11 @@ impl<'a> Composer<'a> {
     }
 
     fn expects_key(&self) -> bool {
-        matches!(
-            self.frames.last(),
-            Some(Frame {
-                body: Body::Map(_, None),
-                ..
-            })
-        )
+        matches!(self.frames.last(), Some(Frame { body: Body::Map(_, None), .. }))
     }
 
     fn set_key(&mut self, key: Key) {
-        if let Some(Frame {
-            body: Body::Map(_, pending),
-            ..
-        }) = self.frames.last_mut()
-        {
+        if let Some(Frame { body: Body::Map(_, pending), .. }) = self.frames.last_mut() {
             *pending = Some(key);
         }
     }
@@ -294,12 +195,8 @@ impl<'a> Composer<'a> {
         plain: bool,
         span: Span,
     ) -> Result<(), SyntaxError> {
-        let is_merge = text == "<<"
-            && if tag.is_some() {
-                tag.map(short_tag).as_deref() == Some("!!merge")
-            } else {
-                plain
-            };
+        let is_merge =
+            text == "<<" && if tag.is_some() { tag.map(short_tag).as_deref() == Some("!!merge") } else { plain };
         if is_merge && self.expects_key() {
             self.set_key(Key::Merge(span));
             return Ok(());
@@ -307,11 +204,7 @@ impl<'a> Composer<'a> {
         if plain {
             self.warn_of_mistaken_text(&text, span);
         }
-        let size = Size {
-            nodes: 1,
-            bytes: text.len() + NODE_BYTES,
-            height: 0,
-        };
+        let size = Size { nodes: 1, bytes: text.len() + NODE_BYTES, height: 0 };
         self.nodes += 1;
         let scalar = match tag {
             None if !plain => Scalar::Text(text),
@@ -319,39 +212,16 @@ impl<'a> Composer<'a> {
         };
         if self.expects_key() {
             if let (Some(anchor), Some(value)) = (anchor, scalar.clone().into_value()) {
-                let places = Places {
-                    key: None,
-                    value: span,
-                    inner: Inner::Scalar,
-                };
-                self.keep(
-                    anchor,
-                    &Node {
-                        value,
-                        places,
-                        size,
-                    },
-                    span,
-                )?;
+                let places = Places { key: None, value: span, inner: Inner::Scalar };
+                self.keep(anchor, &Node { value, places, size }, span)?;
             }
             return self.key(scalar, span);
         }
         let Some(value) = scalar.into_value() else {
-            return Err(SyntaxError::new(
-                span,
-                "JSON has no infinity and no NaN: a finite number was expected",
-            )
-            .hint("put it in quotes if text is meant"));
+            return Err(SyntaxError::new(span, "JSON has no infinity and no NaN: a finite number was expected")
+                .hint("put it in quotes if text is meant"));
         };
-        let node = Node {
-            value,
-            places: Places {
-                key: None,
-                value: span,
-                inner: Inner::Scalar,
-            },
-            size,
-        };
+        let node = Node { value, places: Places { key: None, value: span, inner: Inner::Scalar }, size };
         if let Some(anchor) = anchor {
             self.keep(anchor, &node, span)?;
         }
@@ -364,10 +234,7 @@ impl<'a> Composer<'a> {
                 self.set_key(Key::Field(key, span));
                 Ok(())
             }
-            None => Err(SyntaxError::new(
-                span,
-                "a field name was expected, not null or a huge number",
-            )),
+            None => Err(SyntaxError::new(span, "a field name was expected, not null or a huge number")),
         }
     }
 
@@ -375,17 +242,11 @@ impl<'a> Composer<'a> {
         let node = match self.anchors.get(name) {
             Some(Anchor::Closed(node)) => node,
             Some(Anchor::Open(_)) => {
-                return Err(SyntaxError::new(
-                    span,
-                    format!("`&{name}` would contain itself"),
-                ));
+                return Err(SyntaxError::new(span, format!("`&{name}` would contain itself")));
             }
             None => {
-                return Err(SyntaxError::new(
-                    span,
-                    format!("no `&{name}` stands before `*{name}`"),
-                )
-                .hint("put text that starts with `*` in quotes"));
+                return Err(SyntaxError::new(span, format!("no `&{name}` stands before `*{name}`"))
+                    .hint("put text that starts with `*` in quotes"));
             }
         };
         let size = node.size;
@@ -395,9 +256,7 @@ impl<'a> Composer<'a> {
         self.nodes += 1 + size.nodes;
         self.aliased_nodes += size.nodes;
         self.copied_bytes += size.bytes;
-        if self.copied_bytes > COPIED_BYTES_MAX
-            || has_too_many_aliases(self.aliased_nodes, self.nodes)
-        {
+        if self.copied_bytes > COPIED_BYTES_MAX || has_too_many_aliases(self.aliased_nodes, self.nodes) {
             return Err(too_much_copying(span));
         }
         if self.expects_key() {
@@ -421,21 +280,11 @@ impl<'a> Composer<'a> {
             return Err(SyntaxError::too_deep(span));
         }
         if let Some(anchor) = &anchor {
-            self.anchors
-                .insert(anchor.clone(), Anchor::Open(self.frames.len()));
+            self.anchors.insert(anchor.clone(), Anchor::Open(self.frames.len()));
         }
         self.nodes += 1;
-        let size = Size {
-            nodes: 1,
-            bytes: NODE_BYTES,
-            height: 1,
-        };
-        self.frames.push(Frame {
-            anchor,
-            span,
-            size,
-            body,
-        });
+        let size = Size { nodes: 1, bytes: NODE_BYTES, height: 1 };
+        self.frames.push(Frame { anchor, span, size, body });
         Ok(())
     }
 
@@ -450,15 +299,7 @@ impl<'a> Composer<'a> {
                 (Value::Object(map), inner)
             }
         };
-        let node = Node {
-            value,
-            places: Places {
-                key: None,
-                value: frame.span,
-                inner,
-            },
-            size: frame.size,
-        };
+        let node = Node { value, places: Places { key: None, value: frame.span, inner }, size: frame.size };
         if let Some(anchor) = frame.anchor {
             // A second anchor of that name within this one has taken its place.
             let depth = self.frames.len();
@@ -496,7 +337,7 @@ impl<'a> Composer<'a> {
                     frame.size.bytes += key.len();
                     fields.insert(key, span, node.value, node.places, &mut self.warnings);
                 }
-                Some(Key::Merge(span)) => fields.merge(node, span)?,
+                Some(Key::Merge(span)) => fields.merge(node.value, node.places, span)?,
                 None => {}
             },
         }
@@ -506,112 +347,24 @@ impl<'a> Composer<'a> {
     /// Text to YAML, and something else to the one who wrote it: `name:web` on a line of its own, or a list item below
     /// a key that has a value already.
     fn warn_of_mistaken_text(&mut self, text: &str, span: Span) {
-        let Some(Frame {
-            body: Body::Map(_, Some(Key::Field(_, key))),
-            ..
-        }) = self.frames.last()
-        else {
+        let Some(Frame { body: Body::Map(_, Some(Key::Field(_, key))), .. }) = self.frames.last() else {
             return;
         };
-        let name = text
-            .split_once(':')
-            .filter(|(_, rest)| !rest.starts_with('/'))
-            .map(|(name, _)| name)
-            .filter(|name| {
+        let name =
+            text.split_once(':').filter(|(_, rest)| !rest.starts_with('/')).map(|(name, _)| name).filter(|name| {
                 name.starts_with(|c: char| c.is_ascii_alphabetic())
-                    && name
-                        .bytes()
-                        .all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
+                    && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
             });
         let message = match name {
             Some(name) if key.line < span.line => {
-                format!(
-                    "`{name}:` is part of a text here: a space after the colon would make it a field"
-                )
+                format!("`{name}:` is part of a text here: a space after the colon would make it a field")
             }
             _ if self.has_item_below => {
-                "the lines below start with `- ` and are part of this text: no list begins there"
-                    .to_owned()
+                "the lines below start with `- ` and are part of this text: no list begins there".to_owned()
             }
             _ => return,
         };
         self.warnings.push(Warning { span, message });
-    }
-}
-
-/// The fields of a map while it is being read.
-#[derive(Debug, Default)]
-pub(super) struct Fields {
-    map: Map<String, Value>,
-    places: BTreeMap<String, Places>,
-    /// Those that came by `<<`, which may be overridden.
-    merged: BTreeSet<String>,
-}
-
-impl Fields {
-    /// Sets a field. Of two with the same name the last counts, as for kubectl, with a warning that names both.
-    pub(super) fn insert(
-        &mut self,
-        key: String,
-        key_span: Span,
-        value: Value,
-        places: Places,
-        warnings: &mut Vec<Warning>,
-    ) {
-        let earlier = self.places.get(&key).and_then(|places| places.key);
-        if let Some(earlier) = earlier
-            && !self.merged.remove(&key)
-        {
-            let message = format!(
-                "`{key}` stands here and in line {}: only this one counts",
-                earlier.line
-            );
-            warnings.push(Warning {
-                span: key_span,
-                message,
-            });
-        }
-        self.places.insert(
-            key.clone(),
-            Places {
-                key: Some(key_span),
-                ..places
-            },
-        );
-        self.map.insert(key, value);
-    }
-
-    /// Takes over the fields of a map, or of a list of maps of which the first counts most. As go-yaml has it, they win over fields
-    /// that stand before the `<<`.
-    fn merge(&mut self, node: Node, span: Span) -> Result<(), SyntaxError> {
-        let refuse = || SyntaxError::new(span, "`<<` merges a map, or a list of maps");
-        let maps = match (node.value, node.places.inner) {
-            (Value::Object(map), Inner::Fields(places)) => vec![(map, places)],
-            (Value::Array(items), Inner::Items(places)) => items
-                .into_iter()
-                .zip(places.iter())
-                .rev()
-                .map(|(item, places)| match (item, &places.inner) {
-                    (Value::Object(map), Inner::Fields(places)) => Ok((map, places.clone())),
-                    _ => Err(refuse()),
-                })
-                .collect::<Result<_, _>>()?,
-            _ => return Err(refuse()),
-        };
-        for (map, places) in maps {
-            self.merged.extend(map.keys().cloned());
-            self.map.extend(map);
-            self.places.extend(
-                places
-                    .iter()
-                    .map(|(key, places)| (key.clone(), places.clone())),
-            );
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> (Map<String, Value>, Inner) {
-        (self.map, Inner::Fields(self.places.into()))
     }
 }
 
@@ -624,10 +377,7 @@ fn has_too_many_aliases(aliased: usize, nodes: usize) -> bool {
 }
 
 fn too_much_copying(span: Span) -> SyntaxError {
-    SyntaxError::new(
-        span,
-        "aliases (`*name`) make the document grow out of all proportion",
-    )
+    SyntaxError::new(span, "aliases (`*name`) make the document grow out of all proportion")
 }
 
 fn complex_key(span: Span) -> SyntaxError {

@@ -5,7 +5,8 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use serde_json::{Number, Value};
 
-use super::compose::{DEPTH_MAX, Fields};
+use super::compose::DEPTH_MAX;
+use super::fields::Fields;
 use super::place::{Inner, Places, Span};
 use super::resolve::number_of_float;
 use super::{Document, SyntaxError, Warning};
@@ -30,11 +31,7 @@ pub(super) fn values(text: &str) -> (Vec<Range<usize>>, usize) {
     }
     // What follows on the same footing must be JSON too, or a comment: `{"a": 1}: b` is YAML.
     let rest = text[end..].trim_start();
-    if rest.is_empty() || rest.starts_with(['{', '[', '#']) {
-        (found, end)
-    } else {
-        (Vec::new(), 0)
-    }
+    if rest.is_empty() || rest.starts_with(['{', '[', '#']) { (found, end) } else { (Vec::new(), 0) }
 }
 
 /// A place in the text that only moves forward, counting lines and columns.
@@ -49,12 +46,7 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// At the start of the text, which is the line of that number (from 1) of the whole.
     pub(super) fn new(text: &'a str, line: u32) -> Self {
-        Self {
-            text,
-            byte: 0,
-            line,
-            column: 1,
-        }
+        Self { text, byte: 0, line, column: 1 }
     }
 
     /// Moves on to a later byte, which must be the start of a character.
@@ -71,11 +63,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn span(&self, length: u32) -> Span {
-        Span {
-            line: self.line,
-            column: self.column,
-            length,
-        }
+        Span { line: self.line, column: self.column, length }
     }
 
     fn peek(&self) -> u8 {
@@ -103,10 +91,7 @@ impl<'a> Cursor<'a> {
             }
             end + 1
         } else {
-            bytes
-                .iter()
-                .take_while(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b))
-                .count()
+            bytes.iter().take_while(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)).count()
         };
         let end = (self.byte + length).min(self.text.len());
         let token = &self.text[self.byte..end];
@@ -121,19 +106,10 @@ pub(super) fn read(cursor: &mut Cursor) -> Result<Document, SyntaxError> {
     let line = cursor.line;
     let mut warnings = Vec::new();
     let (value, places) = node(cursor, DEPTH_MAX, &mut warnings)?;
-    Ok(Document {
-        value,
-        line,
-        warnings,
-        places,
-    })
+    Ok(Document { value, line, warnings, places })
 }
 
-fn node(
-    cursor: &mut Cursor,
-    depth_left: usize,
-    warnings: &mut Vec<Warning>,
-) -> Result<(Value, Places), SyntaxError> {
+fn node(cursor: &mut Cursor, depth_left: usize, warnings: &mut Vec<Warning>) -> Result<(Value, Places), SyntaxError> {
     let start = cursor.span(1);
     if matches!(cursor.peek(), b'{' | b'[') && depth_left == 0 {
         return Err(SyntaxError::too_deep(start));
@@ -180,14 +156,7 @@ fn node(
             (scalar(token, span)?, span, Inner::Scalar)
         }
     };
-    Ok((
-        value,
-        Places {
-            key: None,
-            value: span,
-            inner,
-        },
-    ))
+    Ok((value, Places { key: None, value: span, inner }))
 }
 
 fn scalar(token: &str, span: Span) -> Result<Value, SyntaxError> {
@@ -208,10 +177,7 @@ fn scalar(token: &str, span: Span) -> Result<Value, SyntaxError> {
     };
     match number {
         Some(number) => Ok(Value::Number(number)),
-        None => Err(SyntaxError::new(
-            span,
-            format!("`{token}` is no number that 64 bits can hold"),
-        )),
+        None => Err(SyntaxError::new(span, format!("`{token}` is no number that 64 bits can hold"))),
     }
 }
 
@@ -230,10 +196,7 @@ mod tests {
     fn json_keeps_its_own_rules_and_its_places() {
         let text = "{\n\t\"a\": \"x\\/\\ud83d\\ude00\",\n\t\"b\"\n: [1.0, 1e3, {\"c\": null}]}";
         let documents = read(text).unwrap();
-        assert_eq!(
-            documents[0].value,
-            serde_json::json!({"a": "x/😀", "b": [1, 1000, {"c": null}]})
-        );
+        assert_eq!(documents[0].value, serde_json::json!({"a": "x/😀", "b": [1, 1000, {"c": null}]}));
         let place = documents[0].place("b[2].c");
         assert_eq!((place.line, place.column, place.length), (4, 20, 4));
         let place = documents[0].place("a");

@@ -7,10 +7,12 @@
 
 mod complain;
 mod compose;
+mod fields;
 mod json;
 mod place;
 mod print;
 mod resolve;
+mod source;
 
 use std::fmt;
 
@@ -63,36 +65,21 @@ pub struct SyntaxError {
 
 impl SyntaxError {
     fn new(span: Span, message: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            hint: None,
-            unfinished: false,
-        }
+        Self { span, message: message.into(), hint: None, unfinished: false }
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Self { hint: Some(hint.into()), ..self }
     }
 
     fn too_deep(span: Span) -> Self {
-        Self::new(
-            span,
-            format!("nested deeper than {} levels", compose::DEPTH_MAX),
-        )
+        Self::new(span, format!("nested deeper than {} levels", compose::DEPTH_MAX))
     }
 }
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            f,
-            "line {}, column {}: {}",
-            self.span.line, self.span.column, self.message
-        )
+        write!(f, "line {}, column {}: {}", self.span.line, self.span.column, self.message)
     }
 }
 
@@ -114,10 +101,7 @@ pub fn read(text: &str) -> Result<Vec<Document>, SyntaxError> {
         cursor.advance_to(end);
         compose::documents(&chunk[end..], cursor.span(0), &mut documents).map_err(|error| {
             // A break that the next document cannot mend is no matter of typing on.
-            SyntaxError {
-                unfinished: error.unfinished && index == last,
-                ..error
-            }
+            SyntaxError { unfinished: error.unfinished && index == last, ..error }
         })?;
     }
     documents.retain(|document| !document.value.is_null());

@@ -52,9 +52,7 @@ pub(super) fn nearest<'a>(root: &'a Places, value: &'a Value, path: &str) -> &'a
         let found = match &place.inner {
             Inner::Scalar => None,
             Inner::Fields(fields) => fields.get(step).zip(value.get(step)),
-            Inner::Items(items) => {
-                item_index(step, value).and_then(|index| items.get(index).zip(value.get(index)))
-            }
+            Inner::Items(items) => item_index(step, value).and_then(|index| items.get(index).zip(value.get(index))),
         };
         match found {
             Some(found) => (place, value) = found,
@@ -94,19 +92,14 @@ fn item_index(step: &str, items: &Value) -> Option<usize> {
     if let Ok(index) = step.parse() {
         return Some(index);
     }
-    let wanted: Vec<(&str, &str)> = step
-        .split(',')
-        .filter_map(|pair| pair.split_once('='))
-        .collect();
+    let wanted: Vec<(&str, &str)> = step.split(',').filter_map(|pair| pair.split_once('=')).collect();
     let holds = |item: &Value, key: &str, wanted: &str| match item.get(key) {
         Some(Value::String(text)) => text == wanted.trim_matches('"'),
         Some(other) => serde_json::from_str(wanted).is_ok_and(|wanted: Value| wanted == *other),
         None => false,
     };
     let items = items.as_array()?;
-    items.iter().position(|item| {
-        !wanted.is_empty() && wanted.iter().all(|(key, text)| holds(item, key, text))
-    })
+    items.iter().position(|item| !wanted.is_empty() && wanted.iter().all(|(key, text)| holds(item, key, text)))
 }
 
 /// The columns that a shown line may take before it is cut around the place.
@@ -121,10 +114,7 @@ const SHOWN_WIDTH_MAX: usize = 120;
 ///
 /// Characters that take two columns, as Japanese ones do, get two carets; tabs are shown as four spaces.
 pub fn underline(text: &str, span: Span) -> String {
-    let line = text
-        .split('\n')
-        .nth(span.line.saturating_sub(1) as usize)
-        .unwrap_or("");
+    let line = text.split('\n').nth(span.line.saturating_sub(1) as usize).unwrap_or("");
     let characters: Vec<char> = line.trim_end_matches('\r').chars().collect();
     let start = (span.column.saturating_sub(1) as usize).min(characters.len());
     let end = (start + span.length.max(1) as usize).min(characters.len());
@@ -133,10 +123,7 @@ pub fn underline(text: &str, span: Span) -> String {
     let end = end.min(last);
 
     let width = |characters: &[char]| -> usize {
-        characters
-            .iter()
-            .map(|&c| if c == '\t' { 4 } else { c.width().unwrap_or(0) })
-            .sum()
+        characters.iter().map(|&c| if c == '\t' { 4 } else { c.width().unwrap_or(0) }).sum()
     };
     let mut shown: String = if first > 0 { "…" } else { "" }.to_owned();
     for &c in &characters[first..last] {
@@ -153,11 +140,7 @@ pub fn underline(text: &str, span: Span) -> String {
     let carets = width(&characters[start..end.max(start)]).max(1);
     let number = span.line.to_string();
     let margin = " ".repeat(number.len());
-    format!(
-        "{number} | {shown}\n{margin} | {:indent$}{}",
-        "",
-        "^".repeat(carets)
-    )
+    format!("{number} | {shown}\n{margin} | {:indent$}{}", "", "^".repeat(carets))
 }
 
 #[cfg(test)]
@@ -165,28 +148,18 @@ mod tests {
     use super::*;
 
     fn span(line: u32, column: u32, length: u32) -> Span {
-        Span {
-            line,
-            column,
-            length,
-        }
+        Span { line, column, length }
     }
 
     #[test]
     fn carets_stand_under_the_place() {
         let text = "kind: Pod\nspec:\n  image: ngnix # web\n";
-        assert_eq!(
-            underline(text, span(3, 10, 5)),
-            "3 |   image: ngnix # web\n  |          ^^^^^"
-        );
+        assert_eq!(underline(text, span(3, 10, 5)), "3 |   image: ngnix # web\n  |          ^^^^^");
     }
 
     #[test]
     fn wide_characters_and_tabs_keep_the_carets_in_line() {
-        assert_eq!(
-            underline("名前: 日本語x", span(1, 5, 3)),
-            "1 | 名前: 日本語x\n  |       ^^^^^^"
-        );
+        assert_eq!(underline("名前: 日本語x", span(1, 5, 3)), "1 | 名前: 日本語x\n  |       ^^^^^^");
         assert_eq!(underline("\ta: b", span(1, 1, 1)), "1 |     a: b\n  | ^^^^");
     }
 
@@ -210,10 +183,7 @@ mod tests {
     fn paths_are_cut_at_dots_and_brackets() {
         let cut = |path| steps(path).collect::<Vec<_>>();
         assert_eq!(cut("spec.ports[1].port"), ["spec", "ports", "1", "port"]);
-        assert_eq!(
-            cut("metadata.labels[a.b/c]"),
-            ["metadata", "labels", "a.b/c"]
-        );
+        assert_eq!(cut("metadata.labels[a.b/c]"), ["metadata", "labels", "a.b/c"]);
         assert_eq!(cut(".data[\"a.b\"].x"), ["data", "a.b", "x"]);
         assert_eq!(cut("a[[[.."), ["a", "[[.."]);
     }

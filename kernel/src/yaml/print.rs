@@ -8,10 +8,7 @@ use super::resolve::{go_float, needs_quotes, number_of_float};
 
 /// Prints a value as one YAML document that ends with a newline, without `---`.
 pub fn print(value: &Value) -> String {
-    let mut printer = Printer {
-        fresh_line: true,
-        ..Printer::default()
-    };
+    let mut printer = Printer { fresh_line: true, ..Printer::default() };
     printer.node(value, 0, false);
     if !printer.out.ends_with('\n') {
         printer.out.push('\n');
@@ -47,11 +44,7 @@ impl Printer {
                 }
             }
             Value::Array(items) => {
-                let indent = if field && !self.fresh_line {
-                    indent.saturating_sub(INDENT)
-                } else {
-                    indent
-                };
+                let indent = if field && !self.fresh_line { indent.saturating_sub(INDENT) } else { indent };
                 for item in items {
                     self.start(indent);
                     self.mark('-');
@@ -128,11 +121,7 @@ impl Printer {
     fn text(&mut self, text: &str, indent: usize, is_key: bool) {
         let allowed = Styles::of(text);
         let style = if text.contains('\n') {
-            if allowed.literal && !is_key {
-                Style::Literal
-            } else {
-                Style::DoubleQuoted
-            }
+            if allowed.literal && !is_key { Style::Literal } else { Style::DoubleQuoted }
         } else if needs_quotes(text) {
             Style::DoubleQuoted
         } else if allowed.plain {
@@ -278,14 +267,11 @@ impl Styles {
         let mut previous = None;
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
-            let blank_follows = characters
-                .peek()
-                .is_none_or(|&next| matches!(next, ' ' | '\t'));
+            let blank_follows = characters.peek().is_none_or(|&next| matches!(next, ' ' | '\t'));
             indicators |= match (previous, character) {
                 (
                     None,
-                    '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"'
-                    | '%' | '@' | '`',
+                    '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`',
                 ) => true,
                 (None, '?' | '-') | (_, ':') => blank_follows,
                 (Some(before), '#') => matches!(before, ' ' | '\t' | '\0') || is_break(before),
@@ -333,10 +319,7 @@ fn go_number(number: &Number) -> String {
 fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = map.iter().collect();
     // Names of letters alone, which most objects have, need no natural order.
-    if fields
-        .iter()
-        .all(|(key, _)| key.bytes().all(|b| b.is_ascii_alphabetic()))
-    {
+    if fields.iter().all(|(key, _)| key.bytes().all(|b| b.is_ascii_alphabetic())) {
         fields.sort_unstable_by_key(|(key, _)| *key);
     } else {
         merge_sort(&mut fields);
@@ -355,11 +338,7 @@ fn merge_sort(fields: &mut Vec<(&String, &Value)>) {
     let mut left = std::mem::take(fields).into_iter().peekable();
     let mut right = right.into_iter().peekable();
     while let (Some((a, _)), Some((b, _))) = (left.peek(), right.peek()) {
-        let next = if natural_order(b, a) == Ordering::Less {
-            right.next()
-        } else {
-            left.next()
-        };
+        let next = if natural_order(b, a) == Ordering::Less { right.next() } else { left.next() };
         fields.extend(next);
     }
     fields.extend(left);
@@ -368,12 +347,7 @@ fn merge_sort(fields: &mut Vec<(&String, &Value)>) {
 
 /// Numbers within keys count as numbers, and letters come after everything else.
 fn natural_order(a: &str, b: &str) -> Ordering {
-    let common: usize = a
-        .chars()
-        .zip(b.chars())
-        .take_while(|(a, b)| a == b)
-        .map(|(a, _)| a.len_utf8())
-        .sum();
+    let common: usize = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let (Some(x), Some(y)) = (a[common..].chars().next(), b[common..].chars().next()) else {
         return a.len().cmp(&b.len());
     };
@@ -387,12 +361,8 @@ fn natural_order(a: &str, b: &str) -> Ordering {
         let length = text.bytes().take_while(u8::is_ascii_digit).count();
         let value = text[..length]
             .bytes()
-            .fold(i64::from(within), |value, digit| {
-                value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'))
-            });
+            .fold(i64::from(within), |value, digit| value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
         (value, length)
     };
-    number(&a[common..])
-        .cmp(&number(&b[common..]))
-        .then(x.cmp(&y))
+    number(&a[common..]).cmp(&number(&b[common..])).then(x.cmp(&y))
 }

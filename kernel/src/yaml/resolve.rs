@@ -68,12 +68,8 @@ pub(super) fn needs_quotes(text: &str) -> bool {
 fn plain(text: &str) -> Option<Plain> {
     let scalar = match text {
         "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            Scalar::Bool(true)
-        }
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            Scalar::Bool(false)
-        }
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
         ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
@@ -87,9 +83,7 @@ fn number(text: &str) -> Option<Scalar> {
     if text.starts_with('.') {
         // Here Go's own rule holds, by which an underscore stands between digits.
         let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-        let well_formed = text
-            .match_indices('_')
-            .all(|(at, _)| digit(at - 1) && digit(at + 1));
+        let well_formed = text.match_indices('_').all(|(at, _)| digit(at - 1) && digit(at + 1));
         return well_formed.then(|| float(&text.replace('_', ""))).flatten();
     }
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-') {
@@ -149,8 +143,7 @@ fn is_base_60(text: &str) -> bool {
         return false;
     };
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    let sixtieth =
-        |text: &str| matches!(text.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
+    let sixtieth = |text: &str| matches!(text.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
     let (rest, fraction) = rest.split_once('.').unwrap_or((rest, ""));
     first.starts_with(|c: char| c.is_ascii_digit())
         && digits(first)
@@ -170,11 +163,7 @@ fn is_timestamp(text: &str) -> bool {
         let (second, text) = number(text.strip_prefix(':')?)?;
         let fraction = text.strip_prefix(['.', ',']).unwrap_or(text);
         let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
-        let rest = if digits > 0 && fraction.len() < text.len() {
-            &fraction[digits..]
-        } else {
-            text
-        };
+        let rest = if digits > 0 && fraction.len() < text.len() { &fraction[digits..] } else { text };
         (hour < 24 && minute < 60 && second < 60).then_some(rest)
     }
     fn is_zone(text: &str) -> bool {
@@ -210,9 +199,7 @@ fn is_timestamp(text: &str) -> bool {
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let unbroken: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let lenient = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
-    GeneralPurpose::new(&STANDARD, lenient)
-        .decode(unbroken)
-        .ok()
+    GeneralPurpose::new(&STANDARD, lenient).decode(unbroken).ok()
 }
 
 impl Scalar {
