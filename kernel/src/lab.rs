@@ -1,7 +1,7 @@
 //! `kernetes lab`: JupyterLab with this kernel, set up in the project's own folder.
 //!
-//! Everything it needs stands in `.kernetes/` of the current folder: a Python environment with the pinned JupyterLab
-//! and, inside of it, the kernelspec. Nothing else on the machine changes; deleting the folder undoes it all.
+//! Everything stands in `.kernetes/` of the current folder: a Python environment with the pinned JupyterLab and the
+//! kernelspec, and what Jupyter itself keeps (settings, trust, running servers). Deleting the folder undoes it all.
 
 use std::fmt::Display;
 use std::io;
@@ -34,16 +34,21 @@ pub struct Lab {
 impl Lab {
     pub fn start(self) -> Outcome {
         let here = std::env::current_dir().map_err(fault("the current folder"))?;
+        let lessons = here.join("notebooks");
+        let trusted = self.dir.is_none() && lessons.is_dir();
         let dir = match self.dir {
             Some(dir) => dir,
-            None if here.join("notebooks").is_dir() => here.join("notebooks"),
+            None if trusted => lessons,
             None => here.clone(),
         };
         if !dir.is_dir() {
             return Err(Failure::Usage(format!("{}: no such folder; give the folder to open", dir.display())));
         }
-        let environment = Environment { root: here.join(".kernetes/venv") };
+        let environment = Environment::new(&here.join(".kernetes"));
         environment.set_up()?;
+        if trusted {
+            environment.trust(&dir)?;
+        }
         step(format_args!("opening JupyterLab on {}", dir.display()));
         let mut jupyter = environment.program("jupyter");
         jupyter.args(["lab", "--allow-root", "--ServerApp.root_dir"]);
@@ -53,14 +58,37 @@ impl Lab {
     }
 }
 
-/// A Python virtual environment (<https://docs.python.org/3/library/venv.html>).
+/// A Python virtual environment (<https://docs.python.org/3/library/venv.html>) and the folder of Jupyter's own files.
 struct Environment {
     root: PathBuf,
+    jupyter: PathBuf,
 }
 
 impl Environment {
+    fn new(home: &Path) -> Self {
+        Environment { root: home.join("venv"), jupyter: home.join("jupyter") }
+    }
+
     fn program(&self, name: &str) -> Command {
-        Command::new(self.root.join("bin").join(name))
+        let mut command = Command::new(self.root.join("bin").join(name));
+        command
+            .env("JUPYTER_CONFIG_DIR", self.jupyter.join("config"))
+            .env("JUPYTER_DATA_DIR", self.jupyter.join("data"))
+            .env("JUPYTER_RUNTIME_DIR", self.jupyter.join("runtime"));
+        command
+    }
+
+    /// Lets the pictures in the lessons' committed outputs be shown before a cell has run
+    /// (<https://jupyter-server.readthedocs.io/en/latest/operators/security.html#security-in-notebook-documents>).
+    fn trust(&self, lessons: &Path) -> Result<(), Failure> {
+        let notebooks = notebooks(lessons).map_err(fault(lessons.display()))?;
+        if notebooks.is_empty() {
+            return Ok(());
+        }
+        step(format_args!("trusting the {} notebooks of the lessons", notebooks.len()));
+        let mut trust = self.program("jupyter");
+        trust.arg("trust").args(notebooks).stdout(Stdio::null());
+        finish(&mut trust, "jupyter could not trust the lessons")
     }
 
     /// Creates the environment, or reuses the one that is there and whose requirements are still the same.
@@ -104,6 +132,23 @@ impl Environment {
     }
 }
 
+/// The notebooks in a folder and below it, but for hidden folders.
+fn notebooks(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        } else if entry.file_type()?.is_dir() {
+            found.extend(notebooks(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "ipynb") {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
 fn step(what: impl Display) {
     println!("kernetes lab: {what}");
 }
@@ -121,5 +166,23 @@ fn finish(command: &mut Command, otherwise: &str) -> Result<(), Failure> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Failure::Fault(format!("{otherwise} ({status})"))),
         Err(error) => Err(Failure::Fault(format!("{otherwise} ({error})"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_python_environment_is_pinned() {
+        let mut requirements = REQUIREMENTS.lines().filter(|line| !line.starts_with('#'));
+        assert!(requirements.all(|line| line.contains("==")));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_wrong_usage() {
+        let lab = Lab { dir: Some("no/such/folder".into()), arguments: Vec::new() };
+        let told = "no/such/folder: no such folder; give the folder to open".to_owned();
+        assert_eq!(lab.start(), Err(Failure::Usage(told)));
     }
 }
