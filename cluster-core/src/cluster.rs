@@ -258,6 +258,15 @@ impl Cluster {
         true
     }
 
+    /// Does the next thing that is due by `deadline`; if there is none, lets the time pass and answers false.
+    pub fn step_before(&mut self, deadline: Time) -> bool {
+        if self.world.timeline().next_at().is_some_and(|at| at <= deadline) {
+            return self.step();
+        }
+        self.world.advance_to(deadline);
+        false
+    }
+
     fn observe(&mut self, subscriber: Subscriber, events: &[crate::watch::WatchEvent]) {
         let world = &mut self.world;
         match subscriber {

@@ -29,6 +29,8 @@ pub struct Kind {
     /// Name and verbs of each subresource.
     pub subresources: Vec<(Name, Vec<Name>)>,
     pub codec: Codec,
+    /// The OpenAPI name of its type; empty for custom kinds.
+    pub type_name: Name,
 }
 
 /// How the two parts of an object become JSON and back. The parts are a spec and a status, or, where a kind has its
@@ -294,6 +296,7 @@ pub(super) struct Row<'a> {
     /// `status:get/patch/update,scale:get`
     pub subresources: &'a str,
     pub codec: Codec,
+    pub type_name: String,
 }
 
 impl From<Row<'_>> for KindRef {
@@ -316,6 +319,7 @@ impl From<Row<'_>> for KindRef {
                 .map(|(name, verbs)| (name.into(), words(verbs, '/')))
                 .collect(),
             codec: row.codec,
+            type_name: row.type_name.into(),
         })
     }
 }
@@ -355,11 +359,17 @@ macro_rules! kinds {
                     verbs: kinds!(@verbs $verbs $($only)?),
                     subresources: concat!("" $(, $subresources)?),
                     codec: kinds!(@codec $module $type $shape $(($($parts)*))?),
+                    type_name: <kinds!(@type $module $type) as schemars::JsonSchema>::schema_name().into_owned(),
                 },
             )*];
             assign_slots(&mut rows);
             rows.into_iter().map(KindRef::from).collect()
         });
+
+        /// Tells a generator of schemas of every type in the table.
+        pub(super) fn register_schemas(generator: &mut schemars::SchemaGenerator) {
+            $(generator.subschema_for::<kinds!(@type $module $type)>();)*
+        }
 
         $(impl Resource for kinds!(@type $module $type) {
             type Spec = kinds!(@spec $module $type $shape $(($($parts)*))?);

@@ -2,9 +2,11 @@
 
 pub mod kind;
 pub mod kinds;
+pub mod merge_keys;
 pub mod object;
 pub mod quantity;
 pub mod request;
+pub mod schema;
 pub mod selector;
 pub mod status;
 

@@ -137,6 +137,11 @@ impl Status {
         Status::new(400, "BadRequest", message)
     }
 
+    /// A well-formed request that can't be carried out.
+    pub fn unprocessable(message: impl Into<String>) -> Status {
+        Status::new(422, "Invalid", message)
+    }
+
     pub fn method_not_allowed(message: impl Into<String>) -> Status {
         Status::new(405, "MethodNotAllowed", message)
     }

@@ -65,6 +65,7 @@ fn kinds_of(definition: &Object, slot: usize) -> Vec<KindRef> {
             verbs: verbs.map(Name::from).to_vec(),
             subresources: served,
             codec: JSON_CODEC,
+            type_name: "".into(),
         })
     };
     spec.versions.iter().filter(|version| version.served).map(kind).collect()

@@ -1,0 +1,102 @@
+//! The schemas of built-in types, as OpenAPI describes them: which fields there are, of which type, what they mean.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::kinds;
+
+static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    kinds::register_schemas(&mut generator);
+    generator.take_definitions(true)
+});
+
+/// All types by their OpenAPI names, such as `io.k8s.api.core.v1.PodSpec`.
+pub fn definitions() -> &'static Map<String, Value> {
+    &DEFINITIONS
+}
+
+/// A place in a schema: the description of a field or of a type.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'a> {
+    /// The field as its parent describes it, perhaps a reference to a type.
+    field: &'a Value,
+}
+
+impl Schema<'static> {
+    /// The schema of a built-in kind; custom kinds have none here.
+    pub fn of(kind: &Kind) -> Option<Schema<'static>> {
+        definitions().get(&*kind.type_name).map(|field| Schema { field })
+    }
+}
+
+impl<'a> Schema<'a> {
+    pub fn new(field: &'a Value) -> Schema<'a> {
+        Schema { field }
+    }
+
+    /// The type's OpenAPI name, if it has one.
+    pub fn type_name(&self) -> Option<&'a str> {
+        let reference = self.reference()?;
+        Some(reference.rsplit('/').next().unwrap_or(reference))
+    }
+
+    fn reference(&self) -> Option<&'a str> {
+        let direct = self.field.get("$ref");
+        let wrapped = || self.field.get("allOf")?.get(0)?.get("$ref");
+        direct.or_else(wrapped)?.as_str()
+    }
+
+    /// What the type says, references followed.
+    pub fn resolved(&self) -> &'a Value {
+        self.type_name().and_then(|name| definitions().get(name)).unwrap_or(self.field)
+    }
+
+    /// What the field says about itself, or else its type.
+    pub fn description(&self) -> &'a str {
+        let own = self.field.get("description").and_then(Value::as_str);
+        own.or_else(|| self.resolved().get("description")?.as_str()).unwrap_or_default()
+    }
+
+    pub fn property(&self, name: &str) -> Option<Schema<'a>> {
+        let resolved = self.resolved();
+        let named = resolved.get("properties").and_then(|properties| properties.get(name));
+        // A map has one schema for all its values.
+        named.or_else(|| resolved.get("additionalProperties").filter(|values| values.is_object())).map(Schema::new)
+    }
+
+    pub fn properties(&self) -> impl Iterator<Item = (&'a str, Schema<'a>)> + use<'a> {
+        let properties = self.resolved().get("properties").and_then(Value::as_object);
+        properties.into_iter().flatten().map(|(name, field)| (name.as_str(), Schema { field }))
+    }
+
+    pub fn items(&self) -> Option<Schema<'a>> {
+        self.resolved().get("items").map(Schema::new)
+    }
+
+    pub fn is_required(&self, property: &str) -> bool {
+        let required = self.resolved().get("required").and_then(Value::as_array);
+        required.into_iter().flatten().any(|name| name == property)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+
+    use super::*;
+    use crate::api::kind::KindRef;
+
+    #[test]
+    fn a_path_leads_from_type_to_type() {
+        let deployment = Schema::of(KindRef::of::<Deployment>()).unwrap();
+        let template = deployment.property("spec").unwrap().property("template").unwrap();
+        let containers = template.property("spec").unwrap().property("containers").unwrap();
+        assert_eq!(template.property("spec").unwrap().type_name(), Some("io.k8s.api.core.v1.PodSpec"));
+        assert_eq!(containers.items().unwrap().type_name(), Some("io.k8s.api.core.v1.Container"));
+        assert!(containers.items().unwrap().is_required("name"));
+        assert!(containers.description().starts_with("List of containers"));
+    }
+}
