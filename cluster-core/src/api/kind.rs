@@ -278,6 +278,26 @@ pub const JSON_CODEC: Codec = Codec {
     has_status: true,
 };
 
+/// The kind of the `scale` subresource, which has no collection of its own.
+pub fn scale_kind() -> KindRef {
+    use k8s_openapi::api::autoscaling::v1::{ScaleSpec, ScaleStatus};
+    KindRef::from(Row {
+        slot: usize::MAX,
+        group: "autoscaling",
+        version: "v1",
+        kind: "Scale",
+        resource: "scales",
+        singular: "scale",
+        namespaced: true,
+        short_names: &[],
+        categories: &[],
+        verbs: "",
+        subresources: "",
+        codec: split_codec::<ScaleSpec, ScaleStatus>(true),
+        type_name: "io.k8s.api.autoscaling.v1.Scale".into(),
+    })
+}
+
 fn words(list: &str, separator: char) -> Vec<Name> {
     list.split(separator).filter(|word| !word.is_empty()).map(Name::from).collect()
 }

@@ -1,0 +1,46 @@
+//! Subresources beside `status`: one file each, one line in [`HANDLERS`].
+
+mod binding;
+mod eviction;
+mod finalize;
+pub mod scale;
+
+use serde_json::Value;
+
+use super::{ApiServer, Moment};
+use crate::api::request::{Body, Request, Response, Verb};
+use crate::api::status::Status;
+
+type Handler = fn(&mut ApiServer, &Request, &mut Moment<'_>) -> Result<Response, Status>;
+
+const HANDLERS: &[(&str, Handler)] = &[
+    ("binding", binding::handle),
+    ("eviction", eviction::handle),
+    ("finalize", finalize::handle),
+    ("scale", scale::handle),
+];
+
+pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
+    let served = request.kind.subresources.iter().find(|(name, _)| **name == *request.subresource);
+    let handler = HANDLERS.iter().find(|(name, _)| *name == request.subresource);
+    match (served, handler) {
+        (Some((_, verbs)), _) if !verbs.iter().any(|verb| **verb == *request.verb.as_str()) => {
+            Err(refuse_verb(request))
+        }
+        (Some(_), Some((_, handler))) => handler(server, request, moment),
+        _ => Err(Status::not_found(&request.kind, &request.key.name)),
+    }
+}
+
+fn refuse_verb(request: &Request) -> Status {
+    debug_assert!(!matches!(request.verb, Verb::Watch));
+    Status::method_not_allowed("the server does not allow this method on the requested resource")
+}
+
+fn body(request: &Request) -> Value {
+    match &request.body {
+        Body::Json(value) => value.clone(),
+        Body::Object(object) => object.to_json(),
+        Body::None => Value::Null,
+    }
+}

@@ -1,0 +1,129 @@
+//! `scale`: the number of replicas of a workload, without the rest of it.
+//! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/scale-v1/>
+
+use std::sync::LazyLock;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde_json::{Value, json};
+
+use crate::api::kind::{KindRef, scale_kind};
+use crate::api::object::Object;
+use crate::api::request::{PatchType, Request, Response, Verb};
+use crate::api::selector::Selector;
+use crate::api::status::{Cause, Status};
+use crate::apiserver::{ApiServer, Moment, answer, read, write};
+
+static SCALE: LazyLock<KindRef> = LazyLock::new(scale_kind);
+
+pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
+    let old = read::existing(server, request)?;
+    let mut scale = scale_of(&old);
+    match request.verb {
+        Verb::Get => return object(scale, &old).map(answer),
+        Verb::Update => scale = super::body(request),
+        Verb::Patch(PatchType::Json) => {
+            let refused = || Status::unprocessable("the server rejected our request due to an error in our request");
+            let patch: json_patch::Patch = serde_json::from_value(super::body(request)).map_err(|_| refused())?;
+            json_patch::patch(&mut scale, &patch).map_err(|_| refused())?;
+        }
+        _ => json_patch::merge(&mut scale, &super::body(request)),
+    }
+    let replicas = match scale.pointer("/spec/replicas") {
+        None | Some(Value::Null) => 0,
+        Some(replicas) => replicas.as_i64().ok_or_else(|| Status::bad_request("spec.replicas: expected an integer"))?,
+    };
+    if replicas < 0 || replicas > i64::from(i32::MAX) {
+        let cause = Cause::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
+        return Err(Status::invalid(&SCALE, &old.key.name, vec![cause]));
+    }
+    let mut json = old.to_json();
+    json["spec"]["replicas"] = replicas.into();
+    let mut new = Object::from_json(&old.kind, json).map_err(|error| Status::internal(error.message))?;
+    new.revision = match scale.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => text.parse().unwrap_or(0),
+        _ => old.revision,
+    };
+    let whole = Request { subresource: "", ..request.clone() };
+    let written = write::replace(server, &whole, old, new, Vec::new(), moment)?;
+    match written.object() {
+        Some(written) => object(scale_of(&written), &written).map(answer),
+        None => Err(Status::internal("the workload was not written")),
+    }
+}
+
+/// The `Scale` of a workload, as JSON.
+fn scale_of(workload: &Object) -> Value {
+    let json = workload.to_json();
+    let count = |pointer: &str| json.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
+    let metadata = workload.metadata();
+    let mut scale = json!({
+        "metadata": {
+            "name": &*workload.key.name, "namespace": &*workload.key.namespace, "uid": workload.uid(),
+            "resourceVersion": workload.revision.to_string(), "creationTimestamp": metadata.creation_timestamp,
+        },
+        "spec": {"replicas": count("/spec/replicas")},
+        "status": {"replicas": count("/status/replicas")},
+    });
+    let selector = json.pointer("/spec/selector").cloned().unwrap_or_default();
+    let text = match serde_json::from_value::<LabelSelector>(selector.clone()) {
+        Ok(parsed) if selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some() => {
+            Selector::of(&parsed).to_string()
+        }
+        _ => {
+            serde_json::from_value(selector).map(|labels| Selector::of_labels(&labels).to_string()).unwrap_or_default()
+        }
+    };
+    if !text.is_empty() {
+        scale["status"]["selector"] = text.into();
+    }
+    scale
+}
+
+fn object(scale: Value, workload: &Object) -> Result<Object, Status> {
+    let mut object = Object::from_json(&SCALE, scale).map_err(|error| Status::internal(error.message))?;
+    object.revision = workload.revision;
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use serde_json::json;
+
+    use crate::api::Key;
+    use crate::api::kind::KindRef;
+    use crate::api::request::{PatchType, Request};
+    use crate::{Cluster, Config};
+
+    #[test]
+    fn a_scale_changes_replicas_and_nothing_else() {
+        let mut cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
+        let actor = "kubectl".into();
+        let kind = KindRef::of::<Deployment>();
+        let deployment = json!({
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "web", "image": "nginx"}]},
+                },
+            },
+        });
+        let deployment = crate::api::object::Object::from_json(kind, deployment).unwrap();
+        cluster.request(Request::create(&actor, deployment)).unwrap();
+        let patch = json!({"spec": {"replicas": 3}});
+        let mut request = Request::patch(&actor, kind, Key::new("default", "web"), PatchType::Merge, patch);
+        request.subresource = "scale";
+        let scale = cluster.request(request.clone()).unwrap().object().unwrap().to_json();
+        assert_eq!(scale["kind"], "Scale");
+        assert_eq!(scale["spec"]["replicas"], 3);
+        assert_eq!(scale["status"]["selector"], "app=web");
+        let web = cluster.get::<Deployment>("default", "web").unwrap();
+        assert_eq!((web.spec::<Deployment>().replicas, web.metadata().generation), (Some(3), Some(2)));
+
+        request.body = crate::api::request::Body::Json(json!({"spec": {"replicas": -1}}));
+        let refused = cluster.request(request).unwrap_err();
+        assert_eq!((refused.code, refused.causes()[0].field.as_str()), (422, "spec.replicas"));
+    }
+}
