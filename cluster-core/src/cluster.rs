@@ -171,6 +171,11 @@ impl Cluster {
         self.world.apiserver.kind(api_version, kind)
     }
 
+    /// Objects of one kind as rows, as the apiserver prints them at this moment.
+    pub fn table(&self, kind: &KindRef, objects: &[Object]) -> crate::apiserver::table::Table {
+        self.world.apiserver.table(kind, objects, self.now())
+    }
+
     /// The store, for watches that are read from outside.
     pub fn store(&self) -> &crate::store::Store {
         &self.world.apiserver.store

@@ -11,6 +11,7 @@ pub mod read;
 pub mod strategies;
 pub mod strategy;
 pub mod subresources;
+pub mod table;
 pub mod validate;
 pub mod write;
 
