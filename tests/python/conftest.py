@@ -12,12 +12,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
 jupyter_path = tempfile.mkdtemp(prefix="kernetes-test-")
 
 
 def pytest_configure():
     subprocess.run(["cargo", "build", "-q", "-p", "kernetes", "--bins", "--examples"], cwd=ROOT, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
     subprocess.run([target / "kernetes", "install", "--prefix", jupyter_path], check=True, stdout=subprocess.DEVNULL)
     kernels = Path(jupyter_path) / "share/jupyter/kernels"
     (kernels / "words").mkdir()

@@ -1,0 +1,48 @@
+"""`kernetes run` writes what nbclient would write with the same kernel, byte for byte."""
+
+import os
+import subprocess
+
+import nbformat
+import pytest
+from conftest import ROOT, target
+from nbclient import NotebookClient
+
+LESSONS = sorted((ROOT / "notebooks/ja").glob("*.ipynb"))
+
+
+def run(notebook, *arguments):
+    return subprocess.run([target / "kernetes", "run", notebook, *arguments], capture_output=True, text=True)
+
+
+def executed_by_nbclient(path):
+    notebook = nbformat.read(path, nbformat.NO_CONVERT)
+    NotebookClient(notebook, kernel_name="kernetes", record_timing=False).execute()
+    return nbformat.writes(notebook) + "\n"
+
+
+def written(path, *cells):
+    notebook = nbformat.v4.new_notebook(cells=list(cells))
+    notebook.metadata["kernelspec"] = {"name": "kernetes", "display_name": "K"}
+    nbformat.write(notebook, path)
+    return path
+
+
+def test_a_notebook_is_written_as_nbclient_would(tmp_path):
+    code, markdown = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+    skipped = code("kubectl version", metadata={"tags": ["skip-execution"]})
+    notebook = written(tmp_path / "a.ipynb", markdown("# 題\n\n文。"), code("# nothing"), code(" "), skipped)
+    assert run(notebook, "--out", tmp_path / "b.ipynb").returncode == 0
+    assert (tmp_path / "b.ipynb").read_text() == executed_by_nbclient(notebook)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_a_lesson_in_jupyter_gives_the_committed_bytes(lesson):
+    assert executed_by_nbclient(lesson) == lesson.read_text()
+
+
+def test_what_is_no_notebook_is_wrong_usage(tmp_path):
+    (tmp_path / "a.ipynb").write_text("{}")
+    told = run(tmp_path / "a.ipynb")
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"kernetes: {tmp_path}{os.sep}a.ipynb: not a notebook: ")
