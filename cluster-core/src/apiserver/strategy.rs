@@ -27,6 +27,19 @@ pub trait Strategy: Sync {
     /// Carries over from the old object what a writer can't change.
     fn prepare_update(&self, _old: &Object, _new: &mut Object) {}
 
+    /// Carries over from the old object what a writer of the status can't change, beside the spec.
+    fn prepare_status_update(&self, old: &Object, new: &mut Object) {
+        if new.metadata() == old.metadata() {
+            return;
+        }
+        let kept = old.metadata();
+        let metadata = new.metadata_mut();
+        metadata.labels = kept.labels.clone();
+        metadata.annotations = kept.annotations.clone();
+        metadata.finalizers = kept.finalizers.clone();
+        metadata.owner_references = kept.owner_references.clone();
+    }
+
     fn validate(&self, _object: &Object) -> Vec<Cause> {
         Vec::new()
     }

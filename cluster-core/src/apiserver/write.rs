@@ -88,14 +88,7 @@ pub fn replace(
     keep_metadata(&old, &mut new);
     if request.subresource == "status" {
         new.set_spec_part(old.spec_part().clone());
-        let (labels, annotations) = (old.metadata().labels.clone(), old.metadata().annotations.clone());
-        let finalizers = old.metadata().finalizers.clone();
-        let owners = old.metadata().owner_references.clone();
-        if new.metadata() != old.metadata() {
-            let metadata = new.metadata_mut();
-            (metadata.labels, metadata.annotations) = (labels, annotations);
-            (metadata.finalizers, metadata.owner_references) = (finalizers, owners);
-        }
+        strategy.prepare_status_update(&old, &mut new);
     } else {
         if kind.has_subresource("status") {
             new.set_status_part(old.status_part().clone());

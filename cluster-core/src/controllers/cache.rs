@@ -44,8 +44,8 @@ impl Cache {
     }
 
     fn index(&mut self, object: &Object) {
-        for owner in object.metadata().owner_references.iter().flatten() {
-            self.by_owner.insert((Name::from(owner.uid.as_str()), object.key.clone()));
+        for uid in owners_of(object) {
+            self.by_owner.insert((uid, object.key.clone()));
         }
         if let Some(node) = node_of(object) {
             self.by_node.insert((node.into(), object.key.clone()));
@@ -53,8 +53,8 @@ impl Cache {
     }
 
     fn unindex(&mut self, object: &Object) {
-        for owner in object.metadata().owner_references.iter().flatten() {
-            self.by_owner.remove(&(Name::from(owner.uid.as_str()), object.key.clone()));
+        for uid in owners_of(object) {
+            self.by_owner.remove(&(uid, object.key.clone()));
         }
         if let Some(node) = node_of(object) {
             self.by_node.remove(&(node.into(), object.key.clone()));
@@ -67,6 +67,12 @@ impl Cache {
             .take_while(move |(found, _)| **found == *value)
             .filter_map(|(_, key)| self.objects.get(key))
     }
+}
+
+/// The uids of its owners, and the empty one if nobody controls it.
+fn owners_of(object: &Object) -> impl Iterator<Item = Name> {
+    let owners = object.metadata().owner_references.iter().flatten().map(|owner| Name::from(owner.uid.as_str()));
+    owners.chain(object.controller().is_none().then(|| Name::from("")))
 }
 
 fn node_of(object: &Object) -> Option<&str> {
@@ -162,6 +168,17 @@ impl<'a> View<'a> {
             .into_iter()
             .flat_map(move |cache| cache.indexed(&cache.by_owner, owner_uid))
             .filter(move |object| object.controller().is_some_and(|owner| owner.uid == owner_uid))
+    }
+
+    /// The objects of a kind that nobody controls.
+    pub fn uncontrolled_of(&self, kind: &KindRef, namespace: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let cache = self.caches.by_slot.get(&kind.slot);
+        cache.into_iter().flat_map(move |cache| {
+            let start = (Name::from(""), Key::new(namespace, ""));
+            let keys = cache.by_owner.range(start..);
+            let keys = keys.take_while(move |(owner, key)| owner.is_empty() && *key.namespace == *namespace);
+            keys.filter_map(|(_, key)| cache.objects.get(key))
+        })
     }
 
     /// The objects of every kind that name this owner.

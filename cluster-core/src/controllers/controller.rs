@@ -9,7 +9,9 @@ use super::cache::View;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{Options, PatchType, Propagation, Request, Verb};
+use crate::api::status::Status;
 use crate::api::{Key, Name};
+use crate::clock::Time;
 use crate::store::Change;
 use crate::trace::Actor;
 
@@ -66,6 +68,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Look again after this time even if nothing changes.
     pub requeue_after: Option<Duration>,
+    /// The same, but for something that is under way, like a pod that is about to count as available: a cluster is
+    /// not settled before.
+    pub continue_after: Option<Duration>,
     /// The reconcile failed before it wanted anything: look again with backoff.
     pub error: Option<String>,
 }
@@ -85,8 +90,18 @@ pub struct Write {
     pub event: Option<EventNote>,
     /// Told as an Event, with the server's message behind it, if the write fails.
     pub failure: Option<EventNote>,
-    /// A refusal with one of these reasons is as good as success: `NotFound` for a delete.
+    /// A refusal with one of these reasons (or causes) is as good as success: `NotFound` for a delete.
     pub tolerated: &'static [&'static str],
+    /// Written if the write is refused, before the plan is given up.
+    pub confession: Option<Confession>,
+}
+
+/// A status that tells of a refusal.
+#[derive(Clone, Debug)]
+pub struct Confession {
+    pub object: Object,
+    /// Puts the refusal into the status of the object.
+    pub tell: fn(&mut Object, &Status, Time),
 }
 
 /// An Event to be recorded. `{}` in the message stands for the name of the object that was written.
@@ -121,7 +136,8 @@ impl Plan {
     /// A request of any kind, with the reason for it. Adds to the end; the returned write can be refined.
     pub fn write(&mut self, request: Request, reason: impl Into<Cow<'static, str>>) -> &mut Write {
         let reason = Name::from(reason.into());
-        let write = Write { request: request.because(reason), event: None, failure: None, tolerated: &[] };
+        let write =
+            Write { request: request.because(reason), event: None, failure: None, tolerated: &[], confession: None };
         self.steps.push(Step::Write(Box::new(write)));
         match self.steps.last_mut() {
             Some(Step::Write(write)) => write,
@@ -173,8 +189,13 @@ impl Plan {
         self.requeue_after = Some(self.requeue_after.map_or(after, |known| known.min(after)));
     }
 
+    /// Looks again after this time at the latest, and lets nobody think that things are settled before.
+    pub fn continue_after(&mut self, after: Duration) {
+        self.continue_after = Some(self.continue_after.map_or(after, |known| known.min(after)));
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.requeue_after.is_none() && self.error.is_none()
+        self.steps.is_empty() && self.requeue_after.is_none() && self.continue_after.is_none() && self.error.is_none()
     }
 }
 
@@ -191,6 +212,12 @@ impl Write {
 
     pub fn tolerate(&mut self, reasons: &'static [&'static str]) -> &mut Write {
         self.tolerated = reasons;
+        self
+    }
+
+    /// What the status of `object` says if this write is refused.
+    pub fn confess(&mut self, object: Object, tell: fn(&mut Object, &Status, Time)) -> &mut Write {
+        self.confession = Some(Confession { object, tell });
         self
     }
 }

@@ -1,9 +1,17 @@
-//! Control loops: the shape of one, what they share (caches, queues, the runner), then one file each.
+//! Control loops: the shape of one, what they share (caches, queues, the runner; claims, pods), then one file each.
 
 pub mod cache;
+pub mod claim;
 pub mod controller;
+pub mod pods;
 pub mod queue;
 pub mod runner;
+
+pub mod deployment;
+pub mod replicaset;
+
+#[cfg(test)]
+pub mod testing;
 
 use std::sync::Arc;
 
@@ -11,5 +19,5 @@ use controller::Controller;
 
 /// The loops of kube-controller-manager: one line each.
 pub fn all() -> Vec<Arc<dyn Controller>> {
-    vec![]
+    vec![Arc::new(deployment::DeploymentController), Arc::new(replicaset::ReplicaSetController)]
 }

@@ -1,14 +1,16 @@
 //! Runs controllers over one set of shared caches: delivers events to queues, calls reconcile, and sends the writes of
 //! a plan one at a time, so that others can act in between.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::cache::Caches;
 use super::controller::{Controller, Enqueue, EventNote, Plan, Step, Write};
 use super::queue::Queue;
 use crate::api::kind::KindRef;
+use crate::api::status::Status;
 use crate::api::{Key, Name};
-use crate::clock::Class;
+use crate::clock::{Class, Time};
 use crate::store::Change;
 use crate::trace::{Actor, Causes, Sequence, What};
 use crate::watch::WatchEvent;
@@ -26,6 +28,8 @@ pub enum Wake {
     Step(usize, Key),
     /// A key comes back after a delay.
     Requeue(usize, Key, Causes),
+    /// A key comes back because its plan asked for it.
+    Due(usize, Key, Causes),
     /// All keys of a controller are looked at again.
     Resync(usize),
 }
@@ -50,6 +54,8 @@ struct Loop {
     running: imbl::OrdMap<Key, Run>,
     /// What the cache must have seen before a key is looked at again: the loop's own writes.
     unseen: imbl::OrdMap<Key, Vec<(usize, u64)>>,
+    /// When a key comes back by itself: the earliest moment that a plan asked for.
+    due: imbl::OrdMap<Key, (Time, Class)>,
     /// A worker has been told to look into the queue.
     woken: bool,
 }
@@ -60,6 +66,8 @@ struct Run {
     plan: Arc<Plan>,
     next: usize,
     sequence: Sequence,
+    /// A write was refused; what is left only tells of it.
+    refused: bool,
 }
 
 impl Runner {
@@ -140,7 +148,8 @@ impl Runner {
     /// How many LISTs and WATCHes its informers keep open, and how many there would be if no cache were shared.
     pub fn watch_counts(&self) -> (usize, usize) {
         let distinct = self.caches.kinds();
-        let separate = self.loops.iter().map(|entry| entry.watches.len()).sum();
+        let kinds = |entry: &Loop| entry.watches.iter().map(|w| w.kind.slot).collect::<BTreeSet<_>>().len();
+        let separate = self.loops.iter().map(kinds).sum();
         (distinct, separate)
     }
 
@@ -166,6 +175,14 @@ impl Runner {
                     self.wake_workers(world);
                 }
             }
+            Wake::Due(index, key, causes) => {
+                let Some(entry) = self.loops.get_mut(index).filter(|entry| entry.enabled) else { return };
+                if entry.due.get(&key).is_some_and(|(at, _)| *at <= world.now) {
+                    entry.due.remove(&key);
+                    entry.queue.add(&key, &causes);
+                    self.wake_workers(world);
+                }
+            }
             Wake::Resync(index) => {
                 self.enqueue_all(index);
                 self.wake_workers(world);
@@ -183,7 +200,7 @@ impl Runner {
 
     fn enqueue(&mut self, change: &Change, causes: &Causes) {
         let slot = change.object().kind.slot;
-        let view = self.caches.view(crate::clock::Time::ZERO);
+        let view = self.caches.view(Time::ZERO);
         for entry in self.loops.iter_mut().filter(|entry| entry.enabled) {
             for watch in entry.watches.iter().filter(|watch| watch.kind.slot == slot) {
                 match &watch.enqueue {
@@ -208,7 +225,7 @@ impl Runner {
 
     fn enqueue_all(&mut self, index: usize) {
         let Some(entry) = self.loops.get_mut(index).filter(|entry| entry.enabled) else { return };
-        let view = self.caches.view(crate::clock::Time::ZERO);
+        let view = self.caches.view(Time::ZERO);
         for watch in entry.watches.iter().filter(|watch| matches!(watch.enqueue, Enqueue::Itself)) {
             for object in view.list_of(&watch.kind, "") {
                 entry.queue.add(&object.key, &Causes::None);
@@ -259,7 +276,7 @@ impl Runner {
         } else if plan.steps.is_empty() {
             self.finish(index, key, &plan, sequence, world);
         } else {
-            let run = Run { plan: Arc::new(plan), next: 0, sequence };
+            let run = Run { plan: Arc::new(plan), next: 0, sequence, refused: false };
             self.loops[index].running.insert(key.clone(), run);
             self.schedule_step(index, key, world);
         }
@@ -284,8 +301,20 @@ impl Runner {
         if let Some(Step::Write(write)) = run.plan.steps.get(next) {
             next += 1;
             match send(write, &entry.actor, &causes, world) {
-                Ok(seen) => entry.unseen.entry(key.clone()).or_default().extend(seen),
-                Err(()) => {
+                Ok(seen) => {
+                    if let Some((slot, revision)) = seen {
+                        let unseen = entry.unseen.entry(key.clone()).or_default();
+                        unseen.retain(|(known, _)| *known != slot);
+                        unseen.push((slot, revision));
+                    }
+                }
+                Err(Some(plan)) => {
+                    let told = Run { plan: Arc::new(plan), next: 0, sequence: run.sequence, refused: true };
+                    entry.running.insert(key.clone(), told);
+                    self.schedule_step(index, key, world);
+                    return;
+                }
+                Err(None) => {
                     entry.running.remove(&key);
                     self.retry(index, key, run.sequence, world);
                     return;
@@ -297,17 +326,35 @@ impl Runner {
             self.schedule_step(index, key, world);
         } else {
             entry.running.remove(&key);
-            self.finish(index, key, &run.plan, run.sequence, world);
+            if run.refused {
+                self.retry(index, key, run.sequence, world);
+            } else {
+                self.finish(index, key, &run.plan, run.sequence, world);
+            }
         }
     }
 
     fn finish(&mut self, index: usize, key: Key, plan: &Plan, sequence: Sequence, world: &mut World) {
         self.loops[index].queue.forget(&key);
-        if let Some(after) = plan.requeue_after {
-            let event = self.event(Wake::Requeue(index, key, Causes::from(sequence)));
-            world.after(after, Class::Background, event);
+        let wishes = [(plan.continue_after, Class::Work), (plan.requeue_after, Class::Background)];
+        for (after, class) in wishes {
+            if let Some(after) = after {
+                self.come_back(index, &key, world.now + after, class, sequence, world);
+            }
         }
         self.wake_worker(index, world);
+    }
+
+    /// Like client-go's delaying queue: of several moments for one key the earliest counts.
+    fn come_back(&mut self, index: usize, key: &Key, at: Time, class: Class, sequence: Sequence, world: &mut World) {
+        let due = &mut self.loops[index].due;
+        let known = due.get(key);
+        if known.is_some_and(|(known, of)| *known <= at && (*of == Class::Work || class == Class::Background)) {
+            return;
+        }
+        due.insert(key.clone(), (at, class));
+        let event = self.event(Wake::Due(index, key.clone(), Causes::from(sequence)));
+        world.at(at, class, event);
     }
 
     fn retry(&mut self, index: usize, key: Key, sequence: Sequence, world: &mut World) {
@@ -318,8 +365,14 @@ impl Runner {
     }
 }
 
-/// Sends one write. Answers with what the cache must see before the key is looked at again.
-fn send(write: &Write, actor: &Actor, causes: &Causes, world: &mut World) -> Result<Option<(usize, u64)>, ()> {
+/// Sends one write. Answers with what the cache must see before the key is looked at again; for a refusal, with what is
+/// to be written about it.
+fn send(
+    write: &Write,
+    actor: &Actor,
+    causes: &Causes,
+    world: &mut World,
+) -> Result<Option<(usize, u64)>, Option<Plan>> {
     let mut request = write.request.clone();
     request.actor = actor.clone();
     request.causes = causes.clone();
@@ -335,15 +388,26 @@ fn send(write: &Write, actor: &Actor, causes: &Causes, world: &mut World) -> Res
             let revision = world.apiserver.last_revision_of(slot);
             Ok(object.map(|_| (slot, revision)))
         }
-        Err(status) if write.tolerated.contains(&status.reason) => Ok(None),
+        Err(status) if is_tolerated(write, &status) => Ok(None),
         Err(status) => {
             if let Some(note) = &write.failure {
                 let note = EventNote { message: format!("{}{}", note.message, status.message), ..note.clone() };
                 world.event(actor, &note, causes);
             }
-            Err(())
+            Err(write.confession.as_ref().map(|confession| {
+                let mut object = confession.object.clone();
+                (confession.tell)(&mut object, &status, world.now);
+                let mut plan = Plan::done();
+                plan.update_status(object, "a write was refused");
+                plan
+            }))
         }
     }
+}
+
+fn is_tolerated(write: &Write, status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.reason);
+    causes.chain([status.reason]).any(|reason| write.tolerated.contains(&reason))
 }
 
 fn may_run(
@@ -366,6 +430,7 @@ impl Loop {
             queue: Queue::default(),
             running: imbl::OrdMap::new(),
             unseen: imbl::OrdMap::new(),
+            due: imbl::OrdMap::new(),
             woken: false,
         }
     }

@@ -27,6 +27,13 @@ impl Strategy for Rules {
         pod::default_spec(spec.template.spec.get_or_insert_default());
     }
 
+    /// deployment-controller writes the revision, an annotation, together with the status.
+    fn prepare_status_update(&self, old: &Object, new: &mut Object) {
+        if new.metadata().labels != old.metadata().labels {
+            new.metadata_mut().labels = old.metadata().labels.clone();
+        }
+    }
+
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let DeploymentSpec { replicas, selector, template, .. } = object.spec::<Deployment>();
         let mut causes = replicaset::validate_parts(*replicas, selector, template);
