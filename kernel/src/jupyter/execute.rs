@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::Execute;
 use super::control::Kernel;
+use super::guard::Guarded;
 use super::message::{Request, error_content};
-use super::shell::guarded;
 use crate::output::{CellError, MimeBundle, Output, Sink, text};
 
 /// An `execute_request` with all that clients leave out.
@@ -47,16 +47,15 @@ pub struct Outcome {
 pub fn run<E: Execute>(
     kernel: &Kernel,
     request: &Request,
-    session: Result<&mut E, CellError>,
+    session: &mut Guarded<E>,
     cell: &Cell,
     count: usize,
 ) -> Outcome {
     let mut shown = Shown { kernel, request, silent: cell.silent, count, pages: Vec::new(), result: None };
     shown.publish("execute_input", json!({"code": cell.code, "execution_count": count}));
-    let outcome = session.and_then(|session| {
-        guarded(|| session.execute(&cell.code, &mut shown))??;
+    let outcome = session.call(|session| session.execute(&cell.code, &mut shown)).flatten().map(|()| {
         let expressions = cell.user_expressions.iter().flatten();
-        Ok(expressions.map(|(name, code)| (name.clone(), evaluate(kernel, session, code))).collect())
+        expressions.map(|(name, code)| (name.clone(), evaluate(kernel, session, code))).collect()
     });
     let failed = outcome.is_err();
     let (mut reply, expressions) = match outcome {
@@ -128,9 +127,9 @@ impl Sink for Shown<'_> {
 }
 
 /// A user expression is a cell of which only the last display is kept or, without one, what it printed.
-fn evaluate(kernel: &Kernel, session: &mut impl Execute, code: &str) -> Value {
+fn evaluate(kernel: &Kernel, session: &mut Guarded<impl Execute>, code: &str) -> Value {
     let mut kept = Kept { kernel, display: None, printed: String::new() };
-    match guarded(|| session.execute(code, &mut kept)).and_then(|outcome| outcome) {
+    match session.call(|session| session.execute(code, &mut kept)).flatten() {
         Ok(()) => json!({
             "status": "ok",
             "data": kept.display.unwrap_or_else(|| text(kept.printed)),

@@ -1,13 +1,15 @@
 //! The kernel as Jupyter sees it: five sockets, signed messages, one cell at a time.
 //!
 //! A request's way: [`message`] reads and checks its frames, [`channel`] hands it on and wraps every answer in busy and
-//! idle, [`shell`] queues it for the thread that owns the session ([`execute`] for cells, [`history`] for what was run),
-//! [`control`] answers at once even while a cell runs, and [`iopub`] tells everyone what happens.
+//! idle, [`shell`] queues it for the thread that owns the session ([`execute`] runs cells, [`guard`] catches panics,
+//! [`history`] knows what was run), [`control`] answers at once even while a cell runs, and [`iopub`] tells everyone
+//! what happens.
 //! Protocol: <https://jupyter-client.readthedocs.io/en/stable/messaging.html>, version 5.4.
 
 mod channel;
 mod control;
 mod execute;
+mod guard;
 mod history;
 pub mod install;
 mod iopub;

@@ -1,7 +1,6 @@
 //! The shell channel: requests wait in one queue for the thread that owns the session.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -16,6 +15,7 @@ use super::Execute;
 use super::channel::{self, Replies};
 use super::control::Kernel;
 use super::execute::{self, Cell};
+use super::guard::Guarded;
 use super::history::History;
 use super::message::Request;
 use crate::output::{CellError, Completeness};
@@ -53,9 +53,9 @@ pub fn start<E: Execute + Send + 'static>(
 ) -> std::io::Result<ShellThread> {
     let (queue, incoming) = channel();
     let (end, ended) = oneshot::channel();
-    let lab = Lab::new(spawn("open session", open)?);
+    let session = Guarded::new(spawn("open session", open)?);
     let shell =
-        Shell { kernel, incoming, waiting: VecDeque::new(), lab, history: History::default(), execution_count: 0 };
+        Shell { kernel, incoming, waiting: VecDeque::new(), session, history: History::default(), execution_count: 0 };
     spawn("session", move || {
         shell.run();
         let _ = end.send(());
@@ -77,30 +77,9 @@ struct Shell<E> {
     incoming: Receiver<Option<Waiting>>,
     /// Taken off `incoming` already, while aborting.
     waiting: VecDeque<Waiting>,
-    lab: Lab<E>,
+    session: Guarded<E>,
     history: History,
     execution_count: usize,
-}
-
-/// The session, made in the background so that the first hello does not wait for it.
-struct Lab<E> {
-    opening: Option<JoinHandle<E>>,
-    session: Result<E, CellError>,
-}
-
-impl<E> Lab<E> {
-    fn new(opening: JoinHandle<E>) -> Self {
-        let session = Err(CellError::new("InternalError", "the session is not open yet"));
-        Lab { opening: Some(opening), session }
-    }
-
-    /// Waits until the session is there; fails if making it failed.
-    fn session(&mut self) -> Result<&mut E, CellError> {
-        if let Some(opening) = self.opening.take() {
-            self.session = opening.join().map_err(|panic| internal_error(panic.as_ref()));
-        }
-        self.session.as_mut().map_err(|error| error.clone())
-    }
 }
 
 impl<E: Execute> Shell<E> {
@@ -138,8 +117,7 @@ impl<E: Execute> Shell<E> {
             self.execution_count += 1;
         }
         self.kernel.forget_interrupt();
-        let session = self.lab.session();
-        let outcome = execute::run(&self.kernel, request, session, &cell, self.execution_count);
+        let outcome = execute::run(&self.kernel, request, &mut self.session, &cell, self.execution_count);
         if cell.stores_history() {
             self.history.record(self.execution_count, &cell.code, outcome.result);
         }
@@ -171,8 +149,7 @@ impl<E: Execute> Shell<E> {
 
     fn complete(&mut self, request: &Request) -> Result<Value, CellError> {
         let at: Cursor = request.parse()?;
-        let session = self.lab.session()?;
-        let found = guarded(|| session.complete(&at.code, at.position()))?;
+        let found = self.session.call(|session| session.complete(&at.code, at.position()))?;
         let (start, end) = (found.start, found.end);
         let typed =
             |found: &crate::output::Match| json!({"text": found.text, "type": found.kind, "start": start, "end": end});
@@ -187,8 +164,7 @@ impl<E: Execute> Shell<E> {
 
     fn inspect(&mut self, request: &Request) -> Result<Value, CellError> {
         let at: Cursor = request.parse()?;
-        let session = self.lab.session()?;
-        let found = guarded(|| session.inspect(&at.code, at.position()))?;
+        let found = self.session.call(|session| session.inspect(&at.code, at.position()))?;
         Ok(json!({
             "status": "ok",
             "found": found.is_some(),
@@ -203,8 +179,7 @@ impl<E: Execute> Shell<E> {
             code: String,
         }
         let Code { code } = request.parse()?;
-        let session = self.lab.session()?;
-        Ok(match guarded(|| session.is_complete(&code))? {
+        Ok(match self.session.call(|session| session.is_complete(&code))? {
             Completeness::Complete => json!({"status": "complete"}),
             Completeness::Incomplete { indent } => {
                 json!({"status": "incomplete", "indent": indent})
@@ -227,17 +202,6 @@ impl Cursor {
         let end = self.code.chars().count();
         self.cursor_pos.map_or(end, |position| position.min(end))
     }
-}
-
-/// Calls the session; a panic of ours becomes an error of the cell, and the kernel lives on.
-pub fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, CellError> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| internal_error(panic.as_ref()))
-}
-
-fn internal_error(panic: &(dyn std::any::Any + Send)) -> CellError {
-    let message = panic.downcast_ref::<String>().map(String::as_str);
-    let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-    CellError::new("InternalError", format!("{message} (a bug in Kernetes; the notebook can go on)"))
 }
 
 #[cfg(test)]
@@ -291,7 +255,7 @@ mod tests {
             kernel: Arc::new(kernel),
             incoming: channel().1,
             waiting: VecDeque::new(),
-            lab: Lab { opening: None, session: Ok(Words) },
+            session: Guarded::new(thread::spawn(|| Words)),
             history: History::default(),
             execution_count: 0,
         };
@@ -342,11 +306,10 @@ mod tests {
     #[test]
     fn a_session_that_cannot_be_made_is_an_error_of_each_cell() {
         let mut frontend = frontend();
-        frontend.shell.lab = Lab::new(thread::spawn(|| panic!("no room")));
-        for _ in 0..2 {
-            let (reply, kinds) = frontend.run(json!({"code": "print a"}));
-            assert_eq!((reply["ename"].as_str(), kinds.len()), (Some("InternalError"), 2));
-        }
+        frontend.shell.session = Guarded::new(thread::spawn(|| panic!("no room")));
+        let (reply, kinds) = frontend.run(json!({"code": "print a"}));
+        assert_eq!(reply["ename"], "InternalError");
+        assert_eq!(kinds, ["execute_input", "error"]);
     }
 
     #[test]
