@@ -31,6 +31,8 @@ pub struct Kind {
     pub codec: Codec,
     /// The OpenAPI name of its type; empty for custom kinds.
     pub type_name: Name,
+    /// The OpenAPI schema of a custom kind.
+    pub schema: Option<Arc<Value>>,
 }
 
 /// How the two parts of an object become JSON and back. The parts are a spec and a status, or, where a kind has its
@@ -340,6 +342,7 @@ impl From<Row<'_>> for KindRef {
                 .collect(),
             codec: row.codec,
             type_name: row.type_name.into(),
+            schema: None,
         })
     }
 }

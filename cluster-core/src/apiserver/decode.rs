@@ -6,6 +6,7 @@ use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{Body, FieldValidation, Request};
 use crate::api::status::Status;
+use crate::apiserver::custom;
 
 /// The object of a body, and warnings about fields that were dropped.
 pub fn body(request: &Request) -> Result<(Object, Vec<String>), Status> {
@@ -28,15 +29,21 @@ pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Resul
         );
         return Err(Status::bad_request(message));
     }
-    let value = if value.is_null() { Value::Object(Default::default()) } else { value.clone() };
+    let mut value = if value.is_null() { Value::Object(Default::default()) } else { value.clone() };
+    let mut unknown = Vec::new();
+    if let Some(schema) = &kind.schema {
+        custom::schema::prune(&mut value, schema, "", &mut unknown);
+    }
     let object = Object::from_json(kind, value.clone()).map_err(|error| {
         let resource = &kind.kind;
         let message = format!("{resource} in version \"{}\" cannot be handled as a {resource}: ", kind.version);
         Status::bad_request(format!("{message}{}: {}", error.path, error.message))
     })?;
-    let mut unknown = Vec::new();
     if validation != FieldValidation::Ignore {
         unknown_fields(&value, &object.to_json(), "", &mut unknown);
+    }
+    if validation == FieldValidation::Ignore {
+        unknown.clear();
     }
     let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
     match validation {

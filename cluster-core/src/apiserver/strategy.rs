@@ -65,15 +65,6 @@ struct Plain;
 
 impl Strategy for Plain {}
 
-/// Custom resources count generations.
-struct Custom;
-
-impl Strategy for Custom {
-    fn tracks_generation(&self) -> bool {
-        true
-    }
-}
-
 static BY_SLOT: LazyLock<Vec<&'static dyn Strategy>> = LazyLock::new(|| {
     let mut by_slot: Vec<&'static dyn Strategy> = vec![&Plain; kinds::built_in().len()];
     for (kind, strategy) in strategies::all() {
@@ -83,7 +74,7 @@ static BY_SLOT: LazyLock<Vec<&'static dyn Strategy>> = LazyLock::new(|| {
 });
 
 pub fn strategy(kind: &KindRef) -> &'static dyn Strategy {
-    BY_SLOT.get(kind.slot).copied().unwrap_or(&Custom)
+    BY_SLOT.get(kind.slot).copied().unwrap_or(&strategies::custom_resource::Rules)
 }
 
 /// A line of the table of strategies.

@@ -1,5 +1,7 @@
 //! The rules of each kind: defaults, what the server decides, validation. One file each.
 
+pub mod custom_resource;
+pub mod custom_resource_definition;
 pub mod deployment;
 pub mod namespace;
 pub mod pod;
@@ -8,6 +10,7 @@ pub mod service;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::strategy::{Strategy, entry};
 use crate::api::kind::KindRef;
@@ -19,5 +22,6 @@ pub fn all() -> Vec<(&'static KindRef, &'static dyn Strategy)> {
         entry::<Service>(&service::Rules),
         entry::<Deployment>(&deployment::Rules),
         entry::<ReplicaSet>(&replicaset::Rules),
+        entry::<CustomResourceDefinition>(&custom_resource_definition::Rules),
     ]
 }

@@ -1,7 +1,13 @@
 //! Kinds that CustomResourceDefinitions bring.
 //! <https://kubernetes.io/docs/concepts/extend-kubernetes/api-extension/custom-resources/>
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+pub mod schema;
+
+use std::sync::Arc;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion,
+};
 
 use crate::api::kind::{JSON_CODEC, Kind, KindRef};
 use crate::api::object::Object;
@@ -37,11 +43,16 @@ impl CustomKinds {
     }
 }
 
+fn schema_of(version: &CustomResourceDefinitionVersion) -> Option<Arc<serde_json::Value>> {
+    let schema = version.schema.as_ref()?.open_api_v3_schema.as_ref()?;
+    serde_json::to_value(schema).ok().map(Arc::new)
+}
+
 fn kinds_of(definition: &Object, slot: usize) -> Vec<KindRef> {
     let spec = definition.spec::<CustomResourceDefinition>();
     let names = |list: &Option<Vec<String>>| list.iter().flatten().map(|name| Name::from(name.as_str())).collect();
     let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-    let kind = |version: &k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion| {
+    let kind = |version: &CustomResourceDefinitionVersion| {
         let subresources = version.subresources.as_ref();
         let part = ["get", "patch", "update"].map(Name::from).to_vec();
         let mut served = Vec::new();
@@ -66,6 +77,7 @@ fn kinds_of(definition: &Object, slot: usize) -> Vec<KindRef> {
             subresources: served,
             codec: JSON_CODEC,
             type_name: "".into(),
+            schema: schema_of(version),
         })
     };
     spec.versions.iter().filter(|version| version.served).map(kind).collect()
