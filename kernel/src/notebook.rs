@@ -4,19 +4,18 @@
 //! cell made them, displays with their later updates applied, keys sorted, one space of indent, a newline at the end
 //! (<https://nbformat.readthedocs.io/en/latest/format_description.html>).
 
-use std::collections::BTreeMap;
+mod outputs;
+
 use std::path::{Path, PathBuf};
 
-use nbformat::v4::{
-    Cell, CellId, DisplayData, ErrorOutput, ExecuteResult, KernelSpec, Metadata, MultilineString, Notebook,
-    Output as Stored,
-};
-use serde_json::{Map, Value};
+use nbformat::v4::{Cell, CellId, KernelSpec, Metadata, Notebook};
+use serde_json::Value;
 
 use crate::exit::{Answer, Failure, Outcome};
-use crate::jupyter::{install, kernel_info};
-use crate::output::{CellError, MimeBundle, Output, Sink};
+use crate::jupyter::{Execute, install, kernel_info};
+use crate::output::CellError;
 use crate::session::Session;
+use outputs::Outputs;
 
 /// Execute a notebook without Jupyter and write the outputs back
 #[derive(clap::Args)]
@@ -159,7 +158,7 @@ pub fn metadata(language: Language) -> Metadata {
 
 /// Runs the code cells in order and puts their outputs into the notebook. Empty cells and cells tagged `skip-execution`
 /// stay as they are; an error in a cell that is not tagged `raises-exception` ends the run, and later cells are left empty.
-pub fn execute(notebook: &mut Notebook, session: &mut Session) -> Option<FailedCell> {
+pub fn execute(notebook: &mut Notebook, session: &mut impl Execute) -> Option<FailedCell> {
     let mut outputs = Outputs::default();
     let mut failed = None;
     let mut count = 0;
@@ -173,7 +172,7 @@ pub fn execute(notebook: &mut Notebook, session: &mut Session) -> Option<FailedC
         if code.trim().is_empty() || tagged("skip-execution") {
             continue;
         }
-        outputs.open(index, count + 1);
+        outputs.open(index, id.as_str(), count + 1);
         if failed.is_some() {
             *execution_count = None;
             continue;
@@ -187,199 +186,86 @@ pub fn execute(notebook: &mut Notebook, session: &mut Session) -> Option<FailedC
             }
         }
     }
-    for (index, shown) in outputs.cells {
+    for (index, stored) in outputs.into_cells() {
         if let Cell::Code { outputs, .. } = &mut notebook.cells[index] {
-            *outputs = shown.into_iter().map(|shown| shown.output).collect();
+            *outputs = stored;
         }
     }
     failed
 }
 
-/// The outputs of the cells that have run so far: a later cell may still update a display of an earlier one.
-#[derive(Default)]
-struct Outputs {
-    /// By the cell's index in the notebook.
-    cells: BTreeMap<usize, Vec<Shown>>,
-    index: usize,
-    execution_count: i32,
-    clear_before_next: bool,
-}
-
-struct Shown {
-    output: Stored,
-    display_id: Option<String>,
-}
-
-impl Outputs {
-    fn open(&mut self, index: usize, execution_count: i32) {
-        self.cells.insert(index, Vec::new());
-        (self.index, self.execution_count, self.clear_before_next) = (index, execution_count, false);
-    }
-
-    /// The open cell's outputs, to be added to.
-    fn current(&mut self) -> &mut Vec<Shown> {
-        let current = self.cells.entry(self.index).or_default();
-        if std::mem::take(&mut self.clear_before_next) {
-            current.clear();
-        }
-        current
-    }
-
-    fn push(&mut self, output: Stored, display_id: Option<String>) {
-        self.current().push(Shown { output, display_id });
-    }
-
-    fn stream(&mut self, stream: &str, more: &str) {
-        match self.current().last_mut().map(|shown| &mut shown.output) {
-            Some(Stored::Stream { name, text }) if name == stream => text.0.push_str(more),
-            _ => {
-                let (name, text) = (stream.to_owned(), MultilineString(more.to_owned()));
-                self.push(Stored::Stream { name, text }, None);
-            }
-        }
-    }
-
-    /// Replaces what displays of that id show, in this cell and in earlier ones.
-    fn update(&mut self, data: &MimeBundle, id: &str) {
-        for shown in self.cells.values_mut().flatten().filter(|shown| shown.display_id.as_deref() == Some(id)) {
-            if let Stored::DisplayData(display) = &mut shown.output {
-                *display = display_data(data);
-            }
-        }
-    }
-
-    fn fail(&mut self, error: &CellError) {
-        let CellError { ename, evalue, traceback } = error.clone();
-        self.push(Stored::Error(ErrorOutput { ename, evalue, traceback }), None);
-    }
-}
-
-impl Sink for Outputs {
-    fn put(&mut self, output: Output) {
-        match output {
-            Output::Stdout(text) | Output::Stderr(text) if text.is_empty() => {}
-            Output::Stdout(text) => self.stream("stdout", &text),
-            Output::Stderr(text) => self.stream("stderr", &text),
-            Output::Display { data, id } => {
-                if let Some(id) = &id {
-                    self.update(&data, id);
-                }
-                self.push(Stored::DisplayData(display_data(&data)), id);
-            }
-            Output::Update { data, id } => self.update(&data, &id),
-            Output::Result(data) => {
-                let DisplayData { data, metadata } = display_data(&data);
-                let execution_count = jupyter_protocol::ExecutionCount(self.execution_count as usize);
-                self.push(Stored::ExecuteResult(ExecuteResult { execution_count, data, metadata }), None);
-            }
-            // A pager's text is for the moment; notebooks don't keep it.
-            Output::Page(_) => {}
-            Output::Clear { wait: true } => self.clear_before_next = true,
-            Output::Clear { wait: false } => self.current().clear(),
-        }
-    }
-}
-
-fn display_data(bundle: &MimeBundle) -> DisplayData {
-    use jupyter_protocol::{Media, MediaType};
-    let bundle = Value::Object(bundle.clone().into_iter().collect());
-    let data = serde_json::from_value(bundle.clone()).unwrap_or_else(|_| {
-        // The crate knows some types more closely than a notebook asks for: what it can't read is kept as it is.
-        let entries = bundle.as_object().into_iter().flatten();
-        Media::new(entries.map(|(mime, value)| MediaType::Other((mime.clone(), value.clone()))).collect())
-    });
-    DisplayData { data, metadata: Map::new() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::text;
-
-    fn stored(put: impl FnOnce(&mut Outputs)) -> Value {
-        let mut outputs = Outputs::default();
-        outputs.open(0, 1);
-        put(&mut outputs);
-        let stored: Vec<Stored> = outputs.cells.into_values().flatten().map(|shown| shown.output).collect();
-        serde_json::to_value(stored).unwrap()
-    }
+    use crate::output::{Completeness, Completion, MimeBundle, Output, Sink};
+    use nbformat::v4::Output as Stored;
 
     fn notebook(cells: Value) -> Notebook {
         let json = serde_json::json!({ "cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4 });
         from_json(&json.to_string()).unwrap()
     }
 
-    #[test]
-    fn stream_text_is_joined_until_something_else_comes() {
-        let outputs = stored(|sink| {
-            sink.put(Output::Stdout("a".into()));
-            sink.put(Output::Stdout("b\nc".into()));
-            sink.put(Output::Stderr("d".into()));
-            sink.put(Output::Stdout(String::new()));
-            sink.put(Output::Stderr("e".into()));
-        });
-        let expected = serde_json::json!([
-            { "output_type": "stream", "name": "stdout", "text": ["ab\n", "c"] },
-            { "output_type": "stream", "name": "stderr", "text": ["de"] },
-        ]);
-        assert_eq!(outputs, expected);
+    /// A session in which each cell fails that says so.
+    struct Obedient;
+
+    impl Execute for Obedient {
+        fn execute(&mut self, code: &str, sink: &mut dyn Sink) -> Result<(), CellError> {
+            sink.put(Output::Stdout(code.to_owned()));
+            if code == "fail" { Err(CellError::new("NotFound", "no such pod")) } else { Ok(()) }
+        }
+
+        fn complete(&mut self, _code: &str, _cursor: usize) -> Completion {
+            Completion::default()
+        }
+
+        fn inspect(&mut self, _code: &str, _cursor: usize) -> Option<MimeBundle> {
+            None
+        }
+
+        fn is_complete(&self, _code: &str) -> Completeness {
+            Completeness::Unknown
+        }
     }
 
-    #[test]
-    fn an_update_reaches_the_display_of_an_earlier_cell() {
-        let mut outputs = Outputs::default();
-        outputs.open(0, 1);
-        outputs.put(Output::Display { data: text("before"), id: Some("plot".into()) });
-        outputs.open(2, 2);
-        outputs.put(Output::Update { data: text("after"), id: "plot".into() });
-        let first = serde_json::to_value(&outputs.cells[&0][0].output).unwrap();
-        assert_eq!(first["data"]["text/plain"], serde_json::json!(["after"]));
-        assert!(outputs.cells[&2].is_empty());
+    fn code(source: &str, tags: &[&str]) -> Value {
+        let outputs = serde_json::json!([{ "output_type": "stream", "name": "stdout", "text": "of an earlier run" }]);
+        let metadata = serde_json::json!({ "tags": tags });
+        serde_json::json!({
+            "cell_type": "code", "metadata": metadata, "execution_count": 7, "outputs": outputs, "source": source
+        })
     }
 
-    #[test]
-    fn clear_waits_for_the_next_output_when_asked_to() {
-        let waiting = stored(|sink| {
-            sink.put(Output::Stdout("old".into()));
-            sink.put(Output::Clear { wait: true });
-        });
-        assert_eq!(waiting[0]["text"], serde_json::json!(["old"]));
-        let cleared = stored(|sink| {
-            sink.put(Output::Stdout("old".into()));
-            sink.put(Output::Clear { wait: true });
-            sink.put(Output::Stdout("new".into()));
-        });
-        assert_eq!(cleared, serde_json::json!([{ "output_type": "stream", "name": "stdout", "text": ["new"] }]));
-    }
-
-    #[test]
-    fn pictures_are_kept_as_lines_and_json_as_it_is() {
-        let outputs = stored(|sink| {
-            let data = MimeBundle::from([
-                ("image/svg+xml".to_owned(), "<svg>\n</svg>\n".into()),
-                ("application/vnd.vegalite.v5+json".to_owned(), serde_json::json!({ "mark": "bar" })),
-                ("application/vnd.dataresource+json".to_owned(), serde_json::json!({ "unusual": true })),
-            ]);
-            sink.put(Output::Display { data, id: None });
-        });
-        assert_eq!(outputs[0]["data"]["image/svg+xml"], serde_json::json!(["<svg>\n", "</svg>\n"]));
-        assert_eq!(outputs[0]["data"]["application/vnd.vegalite.v5+json"], serde_json::json!({ "mark": "bar" }));
-        assert_eq!(outputs[0]["data"]["application/vnd.dataresource+json"], serde_json::json!({ "unusual": true }));
-    }
-
-    #[test]
-    fn empty_and_skipped_cells_are_not_counted() {
-        let mut notebook = notebook(serde_json::json!([
-            { "cell_type": "code", "metadata": {}, "execution_count": null, "outputs": [], "source": "\n" },
-            { "cell_type": "code", "metadata": { "tags": ["skip-execution"] }, "execution_count": 7, "outputs": [], "source": "x" },
-            { "cell_type": "code", "metadata": {}, "execution_count": null, "outputs": [], "source": ["# a\n", "# b"] },
-        ]));
-        execute(&mut notebook, &mut session(Language::En, None));
-        let counts = notebook.cells.iter().map(|cell| match cell {
-            Cell::Code { execution_count, .. } => *execution_count,
+    /// The execution count of each code cell, and its outputs, each as its text or its error's name.
+    fn told(notebook: &Notebook) -> Vec<(Option<i32>, Vec<String>)> {
+        let told = |output: &Stored| match output {
+            Stored::Stream { text, .. } => text.0.clone(),
+            Stored::Error(error) => error.ename.clone(),
+            other => format!("{other:?}"),
+        };
+        let code = notebook.cells.iter().filter_map(|cell| match cell {
+            Cell::Code { execution_count, outputs, .. } => Some((*execution_count, outputs.iter().map(told).collect())),
             _ => None,
         });
-        assert_eq!(counts.collect::<Vec<_>>(), [None, Some(7), Some(1)]);
+        code.collect()
+    }
+
+    #[test]
+    fn empty_and_skipped_cells_are_left_alone_and_not_counted() {
+        let mut notebook =
+            notebook(serde_json::json!([code("\n", &[]), code("x", &["skip-execution"]), code("a", &[])]));
+        assert!(execute(&mut notebook, &mut Obedient).is_none());
+        let old = (Some(7), vec!["of an earlier run".to_owned()]);
+        assert_eq!(told(&notebook), [old.clone(), old, (Some(1), vec!["a".to_owned()])]);
+    }
+
+    #[test]
+    fn an_error_ends_the_run_and_later_cells_show_nothing_old() {
+        let mut notebook =
+            notebook(serde_json::json!([code("fail", &["raises-exception"]), code("fail", &[]), code("a", &[]),]));
+        let failed = execute(&mut notebook, &mut Obedient).unwrap();
+        assert_eq!(failed.to_string(), "cell cell-2: NotFound: no such pod");
+        let error = vec!["fail".to_owned(), "NotFound".to_owned()];
+        assert_eq!(told(&notebook), [(Some(1), error.clone()), (Some(2), error), (None, vec![])]);
     }
 
     #[test]
