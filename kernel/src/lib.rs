@@ -6,6 +6,7 @@ pub mod lab;
 pub mod notebook;
 pub mod output;
 pub mod plots;
+pub mod rust_cells;
 pub mod session;
 pub mod text;
 pub mod yaml;

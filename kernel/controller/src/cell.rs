@@ -1,7 +1,7 @@
 //! Evaluated once in the process that runs the cells, before the first cell: makes panics and partial lines of output
 //! known to the program around it, which reads this process's stdout.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 
 use serde_json::json;
@@ -14,11 +14,15 @@ pub const MARK: &str = "\u{1}kernetes ";
 /// The number of a file descriptor on which a byte asks for a flush of stdout.
 pub const FLUSH_VARIABLE: &str = "KERNETES_FLUSH_FD";
 
+/// Called on the thread that runs the cells.
 pub fn start() {
-    std::panic::set_hook(Box::new(|panic| {
+    // By its number: this thread has no name for the std that cells are linked with.
+    let cells = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |panic| {
         let message = message_of_hook(panic);
-        match std::thread::current().name() {
-            Some("main") => {
+        let thread = std::thread::current();
+        match thread.name() {
+            _ if thread.id() == cells => {
                 let line = panic.location().filter(|place| place.file() == "src/lib.rs").map(|place| place.line());
                 println!("{MARK}{}", json!({"panic": {"message": message, "line": line}}));
             }
@@ -34,12 +38,16 @@ pub fn start() {
         std::thread::spawn(move || {
             let mut request = [0];
             while requests.read_exact(&mut request).is_ok() {
-                let mut stdout = std::io::stdout().lock();
-                if writeln!(stdout, "{MARK}{}", json!({"flushed": request[0]})).and_then(|()| stdout.flush()).is_err() {
+                let mark = format!("{MARK}{}\n", json!({"flushed": request[0]}));
+                let mut stdout = io::stdout().lock();
+                let told = stdout.write_all(mark.as_bytes()).and_then(|()| stdout.flush());
+                drop(stdout);
+                if told.and_then(|()| io::stderr().write_all(mark.as_bytes())).is_err() {
                     return;
                 }
             }
         });
+        println!("{MARK}{}", json!({"flushes": true}));
     }
 }
 

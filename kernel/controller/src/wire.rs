@@ -168,8 +168,15 @@ fn all<T>(value: &Value, one: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
 }
 
 /// One end of the connection.
+#[derive(Debug)]
 pub struct Dialog {
     reader: RefCell<BufReader<UnixStream>>,
+}
+
+impl From<BufReader<UnixStream>> for Dialog {
+    fn from(reader: BufReader<UnixStream>) -> Dialog {
+        Dialog { reader: RefCell::new(reader) }
+    }
 }
 
 /// Unwinds a reconcile whose kernel has gone; no panic is told.
@@ -177,7 +184,17 @@ pub(crate) struct Gone;
 
 impl Dialog {
     pub fn new(stream: UnixStream) -> Dialog {
-        Dialog { reader: RefCell::new(BufReader::new(stream)) }
+        Dialog::from(BufReader::new(stream))
+    }
+
+    /// A second handle on the same connection, to say things while the first one listens.
+    pub fn twin(&self) -> io::Result<Dialog> {
+        self.reader.borrow().get_ref().try_clone().map(Dialog::new)
+    }
+
+    /// Hangs up, for all handles.
+    pub fn close(&self) {
+        let _ = self.reader.borrow().get_ref().shutdown(std::net::Shutdown::Both);
     }
 
     pub fn say(&self, message: &impl Message) -> io::Result<()> {
