@@ -181,6 +181,10 @@ impl Cluster {
         &self.world.apiserver.store
     }
 
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
     pub fn machines(&self) -> impl Iterator<Item = (&Name, &Machine)> {
         self.machines.iter()
     }

@@ -1,25 +1,683 @@
 //! kube-scheduler: finds a node for each pod that has none, and binds it there. It starts nothing.
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/>
+//!
+//! The way of a pod: [`queue`] → [`cycle`] ([`filters`], then [`scores`]) → assumed in the [`cache`] → binding; if no
+//! node passes, [`preemption`], the condition, the Event, and the queue again.
 
-use crate::watch::WatchEvent;
-use crate::world::World;
+mod cache;
+mod cycle;
+mod filters;
+mod node;
+mod pod;
+mod preemption;
+mod queue;
+mod report;
+mod scores;
+mod spreading;
+mod verdict;
 
-/// What wakes the scheduler, beside its watches.
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ReplicationController, Service};
+use serde_json::json;
+
+use crate::api::kind::{KindRef, Resource};
+use crate::api::object::Object;
+use crate::api::request::{Body, Request, Verb};
+use crate::api::{Key, Name};
+use crate::clock::{Class, Time};
+use crate::trace::{Actor, Causes, Sequence};
+use crate::watch::{EventType, WatchEvent, Watcher};
+use crate::world::{Event, Subscriber, World};
+use cache::Cache;
+use cycle::{Classes, Cycle, Evaluation, evaluate};
+use filters::Change;
+use pod::{Asks, PodInfo};
+use preemption::Outcome;
+use queue::{Entry, Queue};
+use verdict::History;
+
+pub use verdict::{NodeVerdict, Verdict};
+
+/// The scheduler that this one is, of those that a pod can ask for by `spec.schedulerName`.
+const SCHEDULER_NAME: &str = "default-scheduler";
+
+/// What wakes the scheduler, beside its watches. The number is the incarnation that asked for it.
 #[derive(Clone, Debug)]
 pub enum Wake {
-    Cycle,
+    /// The next pod's turn.
+    Cycle(u64),
+    /// A binding reaches the apiserver.
+    Bind(u64, Key),
+    /// A pod has backed off long enough.
+    BackoffEnd(u64),
+    /// A pod has waited for a change for so long that it is tried all the same.
+    Flush(u64),
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Scheduler {}
+pub struct Scheduler {
+    /// Counts restarts, so that what was under way before one is not taken for the present.
+    incarnation: u64,
+    cache: Cache,
+    queue: Queue,
+    asks: Asks,
+    classes: Classes,
+    history: History,
+    /// Where the next search for nodes begins.
+    start: usize,
+    binding: imbl::OrdMap<Key, Binding>,
+    /// A cycle is on the timeline.
+    is_due: bool,
+    backoff_alarm: Option<Time>,
+    flush_alarm: Option<Time>,
+}
+
+/// A pod that a node was found for, on its way to the apiserver.
+#[derive(Clone, Debug)]
+struct Binding {
+    pod: Arc<PodInfo>,
+    node: Name,
+    causes: Causes,
+}
 
 impl Scheduler {
-    /// Lists and watches pods and nodes.
-    pub fn start(&mut self, _world: &mut World) {}
+    /// Lists and watches what it needs to know.
+    pub fn start(&mut self, world: &mut World) {
+        *self = Scheduler { incarnation: self.incarnation + 1, ..Scheduler::default() };
+        let kinds = [
+            Node::kind(),
+            Namespace::kind(),
+            Service::kind(),
+            ReplicaSet::kind(),
+            StatefulSet::kind(),
+            ReplicationController::kind(),
+            Pod::kind(),
+        ];
+        for kind in kinds {
+            let revision = world.apiserver.store.revision();
+            let objects: Vec<Object> = world.apiserver.store.list(kind, "").cloned().collect();
+            for object in &objects {
+                self.put(object, 0, world.now);
+            }
+            world.subscribe(Subscriber::Scheduler, Watcher::new(kind, revision));
+        }
+        self.look_again(world);
+    }
 
-    pub fn stop(&mut self, _world: &mut World) {}
+    pub fn stop(&mut self, world: &mut World) {
+        self.incarnation += 1;
+        world.unsubscribe(&Subscriber::Scheduler);
+    }
 
-    pub fn observe(&mut self, _events: &[WatchEvent], _world: &mut World) {}
+    /// What the last cycle of a pod said about each node; the last few hundred pods are remembered.
+    pub fn verdict(&self, pod: &Key) -> Option<Verdict> {
+        self.history.verdict(pod)
+    }
 
-    pub fn wake(&mut self, _wake: Wake, _world: &mut World) {}
+    pub fn observe(&mut self, events: &[WatchEvent], world: &mut World) {
+        for event in events {
+            match event.event_type {
+                EventType::Added | EventType::Modified => self.put(&event.object, event.change.sequence, world.now),
+                EventType::Deleted => self.remove(&event.object, event.change.sequence, world.now),
+            }
+        }
+        self.look_again(world);
+    }
+
+    pub fn wake(&mut self, wake: Wake, world: &mut World) {
+        let (Wake::Cycle(incarnation)
+        | Wake::Bind(incarnation, _)
+        | Wake::BackoffEnd(incarnation)
+        | Wake::Flush(incarnation)) = &wake;
+        if *incarnation != self.incarnation {
+            return;
+        }
+        match wake {
+            Wake::Cycle(_) => {
+                self.is_due = false;
+                if let Some(entry) = self.queue.pop(world.now) {
+                    self.schedule(&entry, world);
+                }
+            }
+            Wake::Bind(_, key) => self.bind(&key, world),
+            Wake::BackoffEnd(_) => self.backoff_alarm = None,
+            Wake::Flush(_) => {
+                self.flush_alarm = None;
+                self.queue.flush(world.now);
+            }
+        }
+        self.look_again(world);
+    }
+
+    /// Sets the timers for what is to come next.
+    fn look_again(&mut self, world: &mut World) {
+        if self.queue.has_next(world.now) && !self.is_due {
+            self.is_due = true;
+            let delay = world.random.between(world.settings.reconcile.0, world.settings.reconcile.1);
+            world.after(delay, Class::Work, Event::Scheduler(Wake::Cycle(self.incarnation)));
+        }
+        if let Some(at) = self.queue.next_backoff_end().filter(|at| self.backoff_alarm.is_none_or(|set| *at < set)) {
+            self.backoff_alarm = Some(at);
+            world.at(at, Class::Work, Event::Scheduler(Wake::BackoffEnd(self.incarnation)));
+        }
+        if let Some(at) = self.queue.next_flush().filter(|at| self.flush_alarm.is_none_or(|set| *at < set)) {
+            self.flush_alarm = Some(at);
+            world.at(at, Class::Background, Event::Scheduler(Wake::Flush(self.incarnation)));
+        }
+    }
+}
+
+/// What the watches tell.
+impl Scheduler {
+    fn put(&mut self, object: &Object, sequence: Sequence, now: Time) {
+        if object.is::<Pod>() {
+            self.put_pod(object, sequence, now);
+        } else if object.is::<Node>() {
+            if self.cache.put_node(object)
+                && let Some(node) = self.cache.node(&object.key.name).cloned()
+            {
+                self.changed(&Change::NodePut(&node), sequence, now);
+            }
+        } else if object.is::<Namespace>() {
+            self.cache.namespaces.insert(object.key.name.clone(), object.clone());
+        } else {
+            self.cache.owners.put(object);
+        }
+    }
+
+    fn remove(&mut self, object: &Object, sequence: Sequence, now: Time) {
+        if object.is::<Pod>() {
+            self.remove_pod(&object.key, sequence, now);
+        } else if object.is::<Node>() {
+            self.cache.remove_node(&object.key.name);
+            self.changed(&Change::NodeRemoved, sequence, now);
+        } else if object.is::<Namespace>() {
+            self.cache.namespaces.remove(&object.key.name);
+        } else {
+            self.cache.owners.remove(object);
+        }
+    }
+
+    fn put_pod(&mut self, object: &Object, sequence: Sequence, now: Time) {
+        let (spec, status) = (object.spec::<Pod>(), object.status::<Pod>());
+        if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+            return self.remove_pod(&object.key, sequence, now);
+        }
+        if let Some(node) = &spec.node_name {
+            self.queue.remove(&object.key);
+            if self.cache.refresh(object, node) {
+                return;
+            }
+            let pod = Arc::new(self.asks.pod(object));
+            self.cache.place(pod.clone(), &Name::from(node.as_str()));
+            self.changed(&Change::PodPlaced(&pod.ask), sequence, now);
+        } else if object.is_terminating() {
+            self.remove_pod(&object.key, sequence, now);
+        } else if spec.scheduler_name.as_deref() == Some(SCHEDULER_NAME) {
+            let pod = self.asks.pod(object);
+            match &status.nominated_node_name {
+                Some(node) if self.cache.node_of(&object.key).is_none() => {
+                    let nominated = (Name::from(node.as_str()), Arc::new(pod.clone()));
+                    self.cache.nominated.insert(object.key.clone(), nominated);
+                }
+                _ => {
+                    self.cache.nominated.remove(&object.key);
+                }
+            }
+            self.queue.put(pod, sequence, now);
+        }
+    }
+
+    fn remove_pod(&mut self, key: &Key, sequence: Sequence, now: Time) {
+        self.queue.remove(key);
+        self.binding.remove(key);
+        self.cache.nominated.remove(key);
+        if let Some(pod) = self.cache.take_away(key) {
+            self.changed(&Change::PodRemoved(&pod.ask), sequence, now);
+        }
+    }
+
+    /// Wakes the pods that a change may help.
+    fn changed(&mut self, change: &Change<'_>, sequence: Sequence, now: Time) {
+        if !self.queue.has_unschedulable() {
+            return;
+        }
+        let is_cured = |entry: &&Entry| {
+            let cycle = Cycle::without_counts(&entry.pod, &self.cache);
+            let mut refusing = filters::ALL.iter().filter(|filter| entry.refused_by.contains(&filter.name()));
+            entry.refused_by.is_empty() || refusing.any(|filter| filter.cured_by(&cycle, change))
+        };
+        let cured: Vec<Key> =
+            self.queue.unschedulable().filter(is_cured).map(|entry| entry.pod.key().clone()).collect();
+        for key in cured {
+            self.queue.wake(&key, sequence, now);
+        }
+    }
+}
+
+/// What it does.
+impl Scheduler {
+    fn schedule(&mut self, entry: &Entry, world: &mut World) {
+        let pod = &entry.pod;
+        let start = self.start;
+        let class = self.classes.of(pod, &self.cache);
+        let evaluation = evaluate(pod, &self.cache, class, start);
+        if evaluation.nodes > 0 && evaluation.unnamed.is_none() {
+            self.start = (start + evaluation.looked_at) % evaluation.nodes;
+        }
+        let chosen = choose(&evaluation, &mut world.random)
+            .and_then(|(position, points)| Some((self.cache.nodes().get(position)?.name.clone(), points)));
+        let seen = self.cache.clone();
+        let outcome = match chosen {
+            Some((node, points)) => {
+                let told = told(&node, points, &evaluation);
+                let mut causes = entry.causes.clone();
+                causes.add(world.note(&actor(), entry.causes.clone(), pod.key(), told));
+                self.assume(pod, &node, causes, world);
+                Ok(node)
+            }
+            None => Err(self.give_up(entry, &evaluation, world)),
+        };
+        self.history.record(world.now, pod.clone(), seen, start, outcome);
+    }
+
+    /// Takes the pod for bound from now on, so that the next cycle sees its place taken, and sends the binding.
+    fn assume(&mut self, pod: &Arc<PodInfo>, node: &Name, causes: Causes, world: &mut World) {
+        let key = pod.key().clone();
+        self.cache.place(pod.clone(), node);
+        self.binding.insert(key.clone(), Binding { pod: pod.clone(), node: node.clone(), causes });
+        let latency = world.api_latency();
+        world.after(latency, Class::Work, Event::Scheduler(Wake::Bind(self.incarnation, key)));
+    }
+
+    fn bind(&mut self, key: &Key, world: &mut World) {
+        let Some(Binding { pod, node, causes }) = self.binding.remove(key) else { return };
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": &*key.name, "namespace": &*key.namespace, "uid": pod.object.uid()},
+            "target": {"kind": "Node", "name": &*node},
+        });
+        let request = Request {
+            subresource: "binding",
+            body: Body::Json(body),
+            ..Request::new(&actor(), Verb::Create, KindRef::of::<Pod>(), key.clone())
+        };
+        let sent = world.trace.next_sequence();
+        match world.request(request.caused_by(causes).because("the best node for it")) {
+            Ok(_) => report::scheduled(&pod.object, &node, sent, world),
+            Err(status) => {
+                // If it was bound by somebody else, the watch has told where, or will.
+                if self.queue.has(key) {
+                    self.cache.take_away(key);
+                    self.changed(&Change::PodRemoved(&pod.ask), sent, world.now);
+                    self.queue.retry(key, sent, world.now);
+                }
+                if !status.is_not_found() {
+                    report::binding_failed(&pod.object, &status.message, sent, world);
+                }
+            }
+        }
+    }
+
+    /// No node passed: makes room on one if that helps, tells it, and lets the pod wait. Returns what was told.
+    fn give_up(&mut self, entry: &Entry, evaluation: &Evaluation, world: &mut World) -> String {
+        let pod = &entry.pod;
+        let nomination = if evaluation.nodes == 0 {
+            Outcome::Refuse(String::new())
+        } else {
+            preemption::preempt(pod, evaluation, &self.cache, &mut world.random)
+        };
+        let message = match &nomination {
+            _ if evaluation.nodes == 0 => "no nodes available to schedule pods".to_owned(),
+            Outcome::Nominate { .. } => evaluation.message(),
+            // The plugin for dynamic resources has its say first: there never are any.
+            Outcome::Refuse(why) => format!("{} no new claims to deallocate, preemption: {why}", evaluation.message()),
+        };
+        let mut causes = entry.causes.clone();
+        causes.add(world.note(&actor(), entry.causes.clone(), pod.key(), evaluation.message()));
+        self.queue.give_up(pod.key(), evaluation.refused_by(), world.now);
+        let nominated = match nomination {
+            Outcome::Nominate { node, victims } => {
+                self.cache.nominated.insert(pod.key().clone(), (node.clone(), pod.clone()));
+                for victim in victims {
+                    let newest = self.cache.pod(victim.key()).unwrap_or(&victim.object).clone();
+                    report::evict(&newest, &pod.object, &node, &causes, world);
+                }
+                self.release_nominations(pod, &node, &causes, world);
+                Some(node)
+            }
+            Outcome::Refuse(_) => self.cache.nominated.get(pod.key()).map(|(node, _)| node.clone()),
+        };
+        report::unschedulable(&pod.object, &message, nominated.as_deref(), causes, world);
+        message
+    }
+
+    /// Pods of lower priority that were to get room on that node must look for another one.
+    fn release_nominations(&mut self, pod: &PodInfo, node: &Name, causes: &Causes, world: &mut World) {
+        let lower =
+            |(_, (name, other)): &(&Key, &(Name, Arc<PodInfo>))| name == node && other.ask.priority < pod.ask.priority;
+        let released: Vec<Object> =
+            self.cache.nominated.iter().filter(lower).map(|(_, (_, other))| other.object.clone()).collect();
+        for other in released {
+            self.cache.nominated.remove(&other.key);
+            report::release_nomination(&other, causes, world);
+        }
+    }
+}
+
+fn actor() -> Actor {
+    static ACTOR: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| "kube-scheduler".into());
+    ACTOR.clone()
+}
+
+/// A node with the most points, and these; which one of several is drawn evenly.
+fn choose(evaluation: &Evaluation, random: &mut crate::random::Random) -> Option<(usize, i64)> {
+    let mut best: Option<(usize, i64)> = None;
+    let mut equals = 0;
+    for node in &evaluation.passed {
+        let total = node.total();
+        match best {
+            Some((_, most)) if total < most => {}
+            Some((_, most)) if total == most => {
+                equals += 1;
+                if random.below(equals) == 0 {
+                    best = Some((node.position, total));
+                }
+            }
+            _ => {
+                best = Some((node.position, total));
+                equals = 1;
+            }
+        }
+    }
+    best
+}
+
+fn told(node: &Name, points: i64, evaluation: &Evaluation) -> String {
+    match evaluation.passed.len() {
+        1 => format!("{node} is the only node of {} that fits", evaluation.nodes),
+        passed => format!("{node} has the most points, {points}, of {passed} nodes that fit"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Event as EventObject;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::api::kind::Resource;
+    use crate::cluster::{Cluster, Config};
+    use std::time::Duration;
+
+    fn cluster() -> Cluster {
+        let without = ["kubelet", "kube-proxy", "kube-controller-manager"].map(str::to_owned).to_vec();
+        Cluster::new(Config { nodes: 0, without, ..Config::default() })
+    }
+
+    fn create<K: Resource>(cluster: &mut Cluster, body: Value) -> Object {
+        let mut object = Object::from_json(K::kind(), body).unwrap();
+        if K::kind().namespaced {
+            object.rename(Key::new("default", object.key.name.clone()));
+        }
+        let request = Request::create(&"kubectl".into(), object.clone());
+        let created = cluster.request(request).unwrap().object().unwrap();
+        object.revision = 0;
+        if !K::kind().namespaced {
+            cluster.request(Request::update_status(&"kubelet".into(), object)).unwrap();
+        }
+        created
+    }
+
+    fn node(cluster: &mut Cluster, name: &str, cpu: &str, spec: Value) {
+        let capacity = json!({"cpu": cpu, "memory": "32Gi", "pods": "110"});
+        let labels = json!({"kubernetes.io/hostname": name, "zone": format!("z-{}", &name[..1])});
+        let status = json!({"capacity": capacity, "allocatable": capacity});
+        let body = json!({"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status});
+        create::<Node>(cluster, body);
+    }
+
+    fn pod(cluster: &mut Cluster, name: &str, labels: Value, spec: Value) {
+        let mut body = json!({"metadata": {"name": name, "labels": labels}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
+        for (field, value) in spec.as_object().unwrap() {
+            body["spec"][field] = value.clone();
+        }
+        create::<Pod>(cluster, body);
+    }
+
+    fn requesting(cpu: &str) -> Value {
+        json!({"containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}]})
+    }
+
+    fn settle(cluster: &mut Cluster) {
+        cluster.settle(Duration::from_secs(60), |_| true);
+    }
+
+    fn node_of(cluster: &Cluster, pod: &str) -> Option<String> {
+        cluster.get::<Pod>("default", pod).and_then(|pod| pod.spec::<Pod>().node_name.clone())
+    }
+
+    fn told(cluster: &Cluster, pod: &str) -> String {
+        let pod = cluster.get::<Pod>("default", pod).unwrap();
+        let conditions = pod.status::<Pod>().conditions.iter().flatten();
+        let condition = conditions.into_iter().find(|condition| condition.type_ == "PodScheduled").unwrap();
+        assert_eq!((condition.status.as_str(), condition.reason.as_deref()), ("False", Some("Unschedulable")));
+        condition.message.clone().unwrap()
+    }
+
+    fn events(cluster: &Cluster, pod: &str) -> Vec<String> {
+        let events = cluster.list::<EventObject>("default").map(|event| event.spec::<EventObject>());
+        let about = events.filter(|event| event.involved_object.name.as_deref() == Some(pod));
+        about.map(|event| format!("{} {}", event.reason.clone().unwrap(), event.message.clone().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_pod_goes_to_the_node_with_most_room_and_the_event_says_so() {
+        let mut cluster = cluster();
+        node(&mut cluster, "small", "2", json!({}));
+        node(&mut cluster, "large", "8", json!({}));
+        pod(&mut cluster, "p", json!({}), requesting("1"));
+        settle(&mut cluster);
+        assert_eq!(node_of(&cluster, "p").as_deref(), Some("large"));
+        assert_eq!(events(&cluster, "p"), ["Scheduled Successfully assigned default/p to large"]);
+    }
+
+    #[test]
+    fn replicas_of_one_thing_are_spread_over_the_nodes() {
+        let mut cluster = cluster();
+        for name in ["a", "b", "c"] {
+            node(&mut cluster, name, "8", json!({}));
+        }
+        create::<Service>(
+            &mut cluster,
+            json!({"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}),
+        );
+        settle(&mut cluster);
+        for index in 0..6 {
+            pod(&mut cluster, &format!("web-{index}"), json!({"app": "web"}), json!({}));
+        }
+        settle(&mut cluster);
+        let mut nodes: Vec<_> = (0..6).filter_map(|index| node_of(&cluster, &format!("web-{index}"))).collect();
+        nodes.sort();
+        assert_eq!(nodes, ["a", "a", "b", "b", "c", "c"]);
+    }
+
+    #[test]
+    fn all_reasons_stand_in_one_message() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "1", json!({}));
+        node(&mut cluster, "b", "8", json!({"taints": [{"key": "k", "effect": "NoSchedule"}]}));
+        node(&mut cluster, "c", "8", json!({"unschedulable": true}));
+        pod(&mut cluster, "p", json!({}), requesting("4"));
+        settle(&mut cluster);
+        let message = "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s), 1 node(s) were \
+                       unschedulable. no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is \
+                       not helpful for scheduling.";
+        assert_eq!(told(&cluster, "p"), message);
+        assert_eq!(events(&cluster, "p"), [format!("FailedScheduling {message}")]);
+    }
+
+    #[test]
+    fn a_pod_that_names_a_node_hears_of_the_others_too() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "1", json!({}));
+        let field = json!({"key": "metadata.name", "operator": "In", "values": ["none"]});
+        let required = json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
+        let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}});
+        pod(&mut cluster, "p", json!({}), json!({"affinity": affinity}));
+        settle(&mut cluster);
+        assert!(
+            told(&cluster, "p")
+                .starts_with("0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity].")
+        );
+    }
+
+    #[test]
+    fn a_waiting_pod_is_bound_when_a_node_comes() {
+        let mut cluster = cluster();
+        pod(&mut cluster, "p", json!({}), json!({}));
+        settle(&mut cluster);
+        assert_eq!(told(&cluster, "p"), "no nodes available to schedule pods");
+        node(&mut cluster, "a", "1", json!({}));
+        settle(&mut cluster);
+        assert_eq!(node_of(&cluster, "p").as_deref(), Some("a"));
+        let (entry, _) =
+            crate::trace::causes::last_write(cluster.trace(), Pod::kind(), &Key::new("default", "p")).unwrap();
+        let causes = crate::trace::causes::chain(cluster.trace(), entry.sequence, 2);
+        assert!(causes.iter().any(|cause| crate::trace::causes::concerns(cause, Node::kind(), &Key::cluster("a"))));
+    }
+
+    #[test]
+    fn a_gated_pod_waits_until_its_gates_are_gone() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "1", json!({}));
+        pod(&mut cluster, "p", json!({}), json!({"schedulingGates": [{"name": "example.com/g"}]}));
+        settle(&mut cluster);
+        assert_eq!((node_of(&cluster, "p"), events(&cluster, "p").len()), (None, 0));
+    }
+
+    #[test]
+    fn required_anti_affinity_and_spread_are_kept() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "8", json!({}));
+        node(&mut cluster, "b", "8", json!({}));
+        let term = json!({"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"});
+        let alone =
+            json!({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}});
+        for name in ["one", "two", "three"] {
+            pod(&mut cluster, name, json!({"app": "x"}), alone.clone());
+            settle(&mut cluster);
+        }
+        assert_ne!(node_of(&cluster, "one"), node_of(&cluster, "two"));
+        assert!(
+            told(&cluster, "three")
+                .starts_with("0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules. ")
+        );
+        pod(&mut cluster, "four", json!({"app": "x"}), json!({}));
+        settle(&mut cluster);
+        assert_eq!(
+            told(&cluster, "four"),
+            "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules. no new claims to \
+             deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
+        );
+
+        let zones = json!({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "y"}}}]});
+        for index in 0..4 {
+            pod(&mut cluster, &format!("y-{index}"), json!({"app": "y"}), zones.clone());
+        }
+        settle(&mut cluster);
+        let on_a = (0..4).filter(|index| node_of(&cluster, &format!("y-{index}")).as_deref() == Some("a"));
+        assert_eq!(on_a.count(), 2);
+    }
+
+    #[test]
+    fn a_pod_of_higher_priority_takes_the_place_of_a_lower_one() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "2", json!({}));
+        let with_priority = |cpu: &str, priority: i32| {
+            let mut spec = requesting(cpu);
+            spec["priority"] = priority.into();
+            spec
+        };
+        pod(&mut cluster, "low", json!({}), with_priority("2", 1));
+        settle(&mut cluster);
+        pod(&mut cluster, "high", json!({}), with_priority("1500m", 1000));
+        cluster.settle(Duration::from_secs(5), |_| true);
+        assert!(cluster.get::<Pod>("default", "low").is_none_or(Object::is_terminating));
+        let high = cluster.get::<Pod>("default", "high").unwrap();
+        assert_eq!(high.status::<Pod>().nominated_node_name.as_deref(), Some("a"));
+        let uid = high.uid().to_owned();
+        assert_eq!(events(&cluster, "low")[1], format!("Preempted Preempted by pod {uid} on node a"));
+    }
+
+    #[test]
+    fn somebody_else_binds_first_and_is_respected() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "8", json!({}));
+        node(&mut cluster, "b", "2", json!({}));
+        pod(&mut cluster, "p", json!({}), requesting("1"));
+        while cluster.scheduler().binding.is_empty() {
+            cluster.step();
+        }
+        let body = json!({"target": {"kind": "Node", "name": "b"}});
+        let request = Request::new(&"learner".into(), Verb::Create, Pod::kind(), Key::new("default", "p"));
+        cluster.request(Request { subresource: "binding", body: Body::Json(body), ..request }).unwrap();
+        settle(&mut cluster);
+        assert_eq!(node_of(&cluster, "p").as_deref(), Some("b"));
+        assert!(events(&cluster, "p")[0].contains("pod p is already assigned to node \"b\""));
+        assert_eq!(cluster.scheduler().cache.node("b").unwrap().requested.milli_cpu, 1000);
+        assert_eq!(cluster.scheduler().cache.node("a").unwrap().requested.milli_cpu, 0);
+    }
+
+    #[test]
+    fn the_verdict_tells_every_node() {
+        let mut cluster = cluster();
+        node(&mut cluster, "a", "8", json!({}));
+        node(&mut cluster, "b", "8", json!({}));
+        node(&mut cluster, "c", "8", json!({"unschedulable": true}));
+        pod(&mut cluster, "p", json!({}), requesting("1"));
+        settle(&mut cluster);
+        let verdict = cluster.scheduler().verdict(&Key::new("default", "p")).unwrap();
+        assert_eq!(verdict.outcome.clone().ok().map(|node| node.to_string()), node_of(&cluster, "p"));
+        let rejected =
+            NodeVerdict::Rejected { plugin: "NodeUnschedulable", reasons: vec!["node(s) were unschedulable".into()] };
+        assert!(verdict.nodes.contains(&("c".into(), rejected)));
+        let points = |name: &str| match verdict.nodes.iter().find(|(node, _)| **node == *name) {
+            Some((_, NodeVerdict::Passed { total, .. })) => *total,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(points("a"), points("b"));
+        assert!(points("a") > 300);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
+        /// Whatever comes in whatever order, no node gets more than it has.
+        #[test]
+        fn nodes_are_never_overcommitted(seed in 0..u64::MAX, pods in proptest::collection::vec((1..40_i64, 0..3_i32, 0..400_u64), 1..40)) {
+            let without = ["kubelet", "kube-proxy", "kube-controller-manager"].map(str::to_owned).to_vec();
+            let mut cluster = Cluster::new(Config { seed, nodes: 0, without, ..Config::default() });
+            for name in ["a", "b", "c"] {
+                node(&mut cluster, name, "4", json!({}));
+            }
+            for (index, (tenths, priority, pause)) in pods.iter().enumerate() {
+                let mut spec = requesting(&format!("{}m", tenths * 100));
+                spec["priority"] = (*priority).into();
+                pod(&mut cluster, &format!("p-{index}"), json!({}), spec);
+                cluster.advance(Duration::from_millis(*pause), |_| true);
+            }
+            settle(&mut cluster);
+            let mut taken = std::collections::BTreeMap::<String, i64>::new();
+            for (index, (tenths, _, _)) in pods.iter().enumerate() {
+                if let Some(node) = node_of(&cluster, &format!("p-{index}")) {
+                    *taken.entry(node).or_default() += tenths * 100;
+                }
+            }
+            proptest::prop_assert!(taken.values().all(|milli_cpu| *milli_cpu <= 4000), "{taken:?}");
+        }
+    }
 }

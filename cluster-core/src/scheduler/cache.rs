@@ -1,0 +1,144 @@
+//! What the scheduler knows of the cluster: nodes with the pods on them, those it has only decided on included.
+
+use std::sync::Arc;
+
+use super::node::NodeInfo;
+use super::pod::{Namespaces, PodInfo};
+use super::spreading::Owners;
+use crate::api::object::Object;
+use crate::api::{Key, Name};
+
+#[derive(Clone, Debug, Default)]
+pub struct Cache {
+    /// In the order in which they came.
+    nodes: imbl::Vector<Arc<NodeInfo>>,
+    positions: imbl::OrdMap<Name, usize>,
+    /// The node of each pod, and the newest that is known of the pod.
+    placed: imbl::OrdMap<Key, (Name, Object)>,
+    /// Pods on nodes that are not known.
+    homeless: imbl::OrdMap<Key, (Name, Arc<PodInfo>)>,
+    /// Placed pods with an affinity to other pods.
+    with_affinity: usize,
+    /// Pods that wait for room that preemption makes on a node.
+    pub nominated: imbl::OrdMap<Key, (Name, Arc<PodInfo>)>,
+    pub owners: Owners,
+    pub namespaces: Namespaces,
+    generation: u64,
+}
+
+impl Cache {
+    pub fn nodes(&self) -> &imbl::Vector<Arc<NodeInfo>> {
+        &self.nodes
+    }
+
+    /// All nodes with their positions, from one on and round.
+    pub fn nodes_from(&self, start: usize) -> impl Iterator<Item = (usize, &Arc<NodeInfo>)> {
+        let part = |from: usize, to: usize| {
+            let mut offset = 0;
+            self.nodes.leaves().flat_map(move |leaf| {
+                let first = offset;
+                offset += leaf.len();
+                let (low, high) = (from.clamp(first, offset) - first, to.clamp(first, offset) - first);
+                leaf[low..high].iter().enumerate().map(move |(index, node)| (first + low + index, node))
+            })
+        };
+        part(start, self.nodes.len()).chain(part(0, start))
+    }
+
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.positions.get(&Name::from(name)).copied()
+    }
+
+    pub fn node(&self, name: &str) -> Option<&Arc<NodeInfo>> {
+        self.nodes.get(self.position(name)?)
+    }
+
+    pub fn node_of(&self, pod: &Key) -> Option<&Name> {
+        self.placed.get(pod).map(|(node, _)| node)
+    }
+
+    /// The newest that is known of a pod that has a node.
+    pub fn pod(&self, key: &Key) -> Option<&Object> {
+        self.placed.get(key).map(|(_, object)| object)
+    }
+
+    /// Takes a newer state of a pod that is on this node already. False if it isn't, or if what it asks for may have
+    /// changed.
+    pub fn refresh(&mut self, object: &Object, node: &str) -> bool {
+        let Some((known_node, known)) = self.placed.get_mut(&object.key) else { return false };
+        let same = **known_node == *node && Arc::ptr_eq(known.metadata_arc(), object.metadata_arc());
+        *known = object.clone();
+        same
+    }
+
+    /// Some pod on some node cares about other pods.
+    pub fn any_affinity(&self) -> bool {
+        self.with_affinity > 0
+    }
+
+    /// Takes a new or changed node. False if nothing changed that scheduling depends on.
+    pub fn put_node(&mut self, object: &Object) -> bool {
+        let new = NodeInfo::new(object);
+        if let Some(position) = self.position(&new.name) {
+            return self.change(position, |node| node.update(new)).unwrap_or(false);
+        }
+        let name = new.name.clone();
+        self.positions.insert(name.clone(), self.nodes.len());
+        self.nodes.push_back(Arc::new(new));
+        let waiting: Vec<_> =
+            self.homeless.iter().filter(|(_, (node, _))| *node == name).map(|(k, _)| k.clone()).collect();
+        let position = self.nodes.len() - 1;
+        for key in waiting {
+            if let Some((_, pod)) = self.homeless.remove(&key) {
+                self.change(position, |node| node.add(pod));
+            }
+        }
+        self.change(position, |_| ());
+        true
+    }
+
+    pub fn remove_node(&mut self, name: &Name) {
+        let Some(position) = self.positions.remove(name) else { return };
+        let node = self.nodes.remove(position);
+        for pod in &node.pods {
+            self.homeless.insert(pod.key().clone(), (name.clone(), pod.clone()));
+        }
+        for (later, node) in self.nodes.iter().enumerate().skip(position) {
+            self.positions.insert(node.name.clone(), later);
+        }
+    }
+
+    /// Puts a pod on a node, or takes a newer state of one that is there.
+    pub fn place(&mut self, pod: Arc<PodInfo>, node: &Name) {
+        let key = pod.key().clone();
+        self.take_away(&key);
+        self.nominated.remove(&key);
+        self.with_affinity += usize::from(pod.ask.has_pod_affinity());
+        self.placed.insert(key.clone(), (node.clone(), pod.object.clone()));
+        match self.position(node) {
+            Some(position) => {
+                self.change(position, |node| node.add(pod));
+            }
+            None => {
+                self.homeless.insert(key, (node.clone(), pod));
+            }
+        }
+    }
+
+    pub fn take_away(&mut self, key: &Key) -> Option<Arc<PodInfo>> {
+        let (node, _) = self.placed.remove(key)?;
+        let pod = match self.position(&node) {
+            Some(position) => self.change(position, |node| node.remove(key)).flatten(),
+            None => self.homeless.remove(key).map(|(_, pod)| pod),
+        }?;
+        self.with_affinity -= usize::from(pod.ask.has_pod_affinity());
+        Some(pod)
+    }
+
+    fn change<T>(&mut self, position: usize, change: impl FnOnce(&mut NodeInfo) -> T) -> Option<T> {
+        let node = Arc::make_mut(self.nodes.get_mut(position)?);
+        self.generation += 1;
+        node.generation = self.generation;
+        Some(change(node))
+    }
+}

@@ -1,0 +1,270 @@
+//! One scheduling cycle: which nodes pass the filters, and how many points each of them gets.
+//! <https://kubernetes.io/docs/concepts/scheduling-eviction/scheduling-framework/>
+
+use std::sync::Arc;
+
+use super::cache::Cache;
+use super::filters::inter_pod_affinity::Neighbours;
+use super::filters::pod_topology_spread::Domains;
+use super::filters::{self, Rejection};
+use super::node::NodeInfo;
+use super::pod::{Ask, PodInfo, Spread};
+use super::scores;
+
+/// Below this many nodes all are looked at; above it the search ends when enough have passed.
+/// <https://kubernetes.io/docs/concepts/scheduling-eviction/scheduler-perf-tuning/>
+const NODES_MIN: usize = 100;
+const PERCENT_MIN: usize = 5;
+
+/// What the plugins are handed: the pod, the cluster, and what was counted over the whole cluster beforehand.
+pub struct Cycle<'a> {
+    pub pod: &'a PodInfo,
+    pub ask: &'a Ask,
+    pub cache: &'a Cache,
+    pub domains: Vec<Domains>,
+    pub neighbours: Neighbours,
+    /// Topology spread that is wished for.
+    pub wishes: Arc<[Spread]>,
+    pub wishes_are_defaults: bool,
+}
+
+impl<'a> Cycle<'a> {
+    pub fn new(pod: &'a PodInfo, cache: &'a Cache) -> Cycle<'a> {
+        Cycle {
+            domains: Domains::count(&pod.ask, cache),
+            neighbours: Neighbours::count(&pod.ask, cache),
+            ..Cycle::without_counts(pod, cache)
+        }
+    }
+
+    /// For what depends on a single node or pod.
+    pub fn without_counts(pod: &'a PodInfo, cache: &'a Cache) -> Cycle<'a> {
+        Cycle {
+            pod,
+            ask: &pod.ask,
+            cache,
+            domains: Vec::new(),
+            neighbours: Neighbours::default(),
+            wishes: Arc::new([]),
+            wishes_are_defaults: pod.ask.spread.is_empty(),
+        }
+    }
+
+    /// The first refusal of a node, if any.
+    pub fn check(&self, node: &NodeInfo) -> Result<(), Rejection> {
+        filters::ALL.iter().try_for_each(|filter| filter.check(self, node))
+    }
+
+    fn check_alone(&self, node: &NodeInfo) -> Result<(), Rejection> {
+        let alone = filters::ALL.iter().filter(|filter| filter.looks_at_node_alone());
+        alone.into_iter().try_for_each(|filter| filter.check(self, node))
+    }
+
+    fn check_around(&self, node: &NodeInfo) -> Result<(), Rejection> {
+        if self.domains.is_empty() && self.ask.affinity.is_empty() && !self.cache.any_affinity() {
+            return Ok(());
+        }
+        let around = filters::ALL.iter().filter(|filter| !filter.looks_at_node_alone());
+        around.into_iter().try_for_each(|filter| filter.check(self, node))
+    }
+
+    /// The node with the pods that are nominated to it and that this pod may not push aside; `None` if there are none.
+    fn with_nominated(&self, node: &NodeInfo) -> Option<NodeInfo> {
+        let counts = |(key, (name, pod)): &(&crate::api::Key, &(crate::api::Name, Arc<PodInfo>))| {
+            *name == node.name && pod.ask.priority >= self.ask.priority && *key != self.pod.key()
+        };
+        let mut nominated = self.cache.nominated.iter().filter(counts).peekable();
+        nominated.peek()?;
+        let mut node = node.clone();
+        nominated.for_each(|(_, (_, pod))| node.add(pod.clone()));
+        Some(node)
+    }
+}
+
+/// What is known about nodes for all pods that ask for the same, until a node changes.
+#[derive(Clone, Debug)]
+pub struct Class {
+    ask: Arc<Ask>,
+    owners_version: u64,
+    wishes: Arc<[Spread]>,
+    /// By the node's position.
+    seen: Arc<Vec<Seen>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// Of the node when it was looked at; 0 for never.
+    generation: u64,
+    rejection: Option<Arc<Rejection>>,
+    values: [i64; scores::COUNT],
+}
+
+impl Class {
+    pub fn new(pod: &PodInfo, cache: &Cache) -> Class {
+        let own = pod.ask.spread.iter().filter(|constraint| !constraint.is_required).cloned();
+        let wishes = if pod.ask.spread.is_empty() { cache.owners.default_spread(&pod.ask) } else { own.collect() };
+        Class {
+            ask: pod.ask.clone(),
+            owners_version: cache.owners.version,
+            wishes: wishes.into(),
+            seen: Arc::default(),
+        }
+    }
+
+    fn is_of(&self, pod: &PodInfo, cache: &Cache) -> bool {
+        self.owners_version == cache.owners.version && (Arc::ptr_eq(&self.ask, &pod.ask) || self.ask == pod.ask)
+    }
+}
+
+/// The classes of the pods that were scheduled last.
+#[derive(Clone, Debug, Default)]
+pub struct Classes(Vec<Class>);
+
+impl Classes {
+    const MAX: usize = 4;
+
+    /// The class of a pod; the one that was used longest ago makes room for a new one.
+    pub fn of(&mut self, pod: &PodInfo, cache: &Cache) -> &mut Class {
+        let class = match self.0.iter().position(|class| class.is_of(pod, cache)) {
+            Some(at) => self.0.remove(at),
+            None => Class::new(pod, cache),
+        };
+        self.0.truncate(Classes::MAX - 1);
+        self.0.insert(0, class);
+        &mut self.0[0]
+    }
+}
+
+/// The outcome for all nodes that were looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    pub nodes: usize,
+    /// How many nodes were looked at.
+    pub looked_at: usize,
+    pub rejected: Vec<(usize, Arc<Rejection>)>,
+    pub passed: Vec<Passed>,
+    /// What holds for the nodes that were not looked at because the pod names others.
+    pub unnamed: Option<Rejection>,
+}
+
+/// A node that passed, by its position, with the points of each plugin times its weight.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    pub position: usize,
+    pub points: [i64; scores::COUNT],
+}
+
+impl Passed {
+    pub fn total(&self) -> i64 {
+        self.points.iter().sum()
+    }
+}
+
+/// Looks for nodes from position `start` on, round and round.
+pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -> Evaluation {
+    let mut cycle = Cycle::new(pod, cache);
+    cycle.wishes = class.wishes.clone();
+    let nodes = cache.nodes().len();
+    let mut evaluation = Evaluation { nodes, ..Evaluation::default() };
+    let seen = Arc::make_mut(&mut class.seen);
+    seen.resize_with(nodes, Seen::default);
+    let mut candidates: Vec<(&NodeInfo, [i64; scores::COUNT])> = Vec::new();
+    let mut look = |position: usize, node: &'_ Arc<NodeInfo>, evaluation: &mut Evaluation| {
+        evaluation.looked_at += 1;
+        let seen = &mut seen[position];
+        if seen.generation != node.generation {
+            *seen = see(&cycle, node);
+        }
+        let rejection = match &seen.rejection {
+            Some(rejection) => Some(rejection.clone()),
+            None => cycle.check_around(node).and_then(|()| check_nominated(&cycle, node)).err().map(Arc::new),
+        };
+        match rejection {
+            Some(rejection) => {
+                evaluation.rejected.push((position, rejection));
+                None
+            }
+            None => Some(seen.values),
+        }
+    };
+    let pinned = pod.ask.pinned_nodes();
+    if let Some(names) = &pinned {
+        evaluation.unnamed =
+            Some(Rejection::unresolvable("NodeAffinity", "node(s) didn't satisfy plugin(s) [NodeAffinity]"));
+        for position in names.iter().filter_map(|name| cache.position(name)) {
+            if let Some(node) = cache.nodes().get(position)
+                && let Some(values) = look(position, node, &mut evaluation)
+            {
+                evaluation.passed.push(Passed { position, points: values });
+                candidates.push((node, values));
+            }
+        }
+    } else {
+        let enough = nodes_to_find(nodes);
+        for (position, node) in cache.nodes_from(start) {
+            if let Some(values) = look(position, node, &mut evaluation) {
+                evaluation.passed.push(Passed { position, points: values });
+                candidates.push((node, values));
+                if candidates.len() >= enough {
+                    break;
+                }
+            }
+        }
+    }
+    if candidates.len() > 1 {
+        let nodes: Vec<&NodeInfo> = candidates.iter().map(|(node, _)| *node).collect();
+        score(&cycle, &nodes, &mut evaluation.passed);
+    }
+    evaluation
+}
+
+fn see(cycle: &Cycle<'_>, node: &NodeInfo) -> Seen {
+    let rejection = cycle.check_alone(node).err().map(Arc::new);
+    let mut values = [0; scores::COUNT];
+    if rejection.is_none() {
+        for (value, plugin) in values.iter_mut().zip(scores::ALL) {
+            *value = plugin.look(cycle, node);
+        }
+    }
+    Seen { generation: node.generation, rejection, values }
+}
+
+fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {
+    if cycle.cache.nominated.is_empty() {
+        return Ok(());
+    }
+    cycle.with_nominated(node).map_or(Ok(()), |node| cycle.check(&node))
+}
+
+fn score(cycle: &Cycle<'_>, nodes: &[&NodeInfo], passed: &mut [Passed]) {
+    let mut values = Vec::with_capacity(nodes.len());
+    for (index, plugin) in scores::ALL.iter().enumerate() {
+        values.clear();
+        values.extend(passed.iter().map(|node| node.points[index]));
+        plugin.finish(cycle, nodes, &mut values);
+        for (node, value) in passed.iter_mut().zip(&values) {
+            node.points[index] = value * plugin.weight();
+        }
+    }
+}
+
+/// How many nodes must pass before the search ends.
+fn nodes_to_find(nodes: usize) -> usize {
+    if nodes < NODES_MIN {
+        return nodes;
+    }
+    let percent = 50_usize.saturating_sub(nodes / 125).max(PERCENT_MIN);
+    (nodes * percent / 100).max(NODES_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_clusters_are_sampled() {
+        for (nodes, found) in [(3, 3), (99, 99), (100, 100), (1000, 420), (5000, 500), (10_000, 500)] {
+            assert_eq!(nodes_to_find(nodes), found, "{nodes} nodes");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! nodeSelector and required node affinity. <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/>
+
+use super::{Filter, Rejection};
+use crate::scheduler::cycle::Cycle;
+use crate::scheduler::node::NodeInfo;
+
+pub struct NodeAffinity;
+
+impl Filter for NodeAffinity {
+    fn name(&self) -> &'static str {
+        "NodeAffinity"
+    }
+
+    fn check(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {
+        if cycle.ask.selects_node(&node.name, node.labels()) {
+            return Ok(());
+        }
+        Err(Rejection::unresolvable(self.name(), "node(s) didn't match Pod's node affinity/selector"))
+    }
+}

@@ -1,0 +1,50 @@
+//! Scores: which of the nodes that passed the filters is best. One file a plugin.
+//! <https://kubernetes.io/docs/reference/scheduling/config/#scheduling-plugins>
+
+mod inter_pod_affinity;
+mod node_affinity;
+mod node_resources_balanced_allocation;
+mod node_resources_fit;
+mod pod_topology_spread;
+mod taint_toleration;
+
+use super::cycle::Cycle;
+use super::node::NodeInfo;
+
+/// What a plugin can give at most, before its weight.
+pub const POINTS_MAX: i64 = 100;
+
+pub const COUNT: usize = 6;
+
+/// kube-scheduler's default plugins with their default weights.
+pub static ALL: [&dyn Score; COUNT] = [
+    &taint_toleration::TaintToleration,
+    &node_affinity::NodeAffinity,
+    &node_resources_fit::NodeResourcesFit,
+    &pod_topology_spread::PodTopologySpread,
+    &inter_pod_affinity::InterPodAffinity,
+    &node_resources_balanced_allocation::NodeResourcesBalancedAllocation,
+];
+
+pub trait Score: Sync {
+    fn name(&self) -> &'static str;
+
+    fn weight(&self) -> i64;
+
+    /// What depends on nothing but the pod and the node.
+    fn look(&self, _cycle: &Cycle<'_>, _node: &NodeInfo) -> i64 {
+        0
+    }
+
+    /// Turns what was seen at each node that passed into points from 0 to [`POINTS_MAX`].
+    fn finish(&self, _cycle: &Cycle<'_>, _nodes: &[&NodeInfo], _values: &mut [i64]) {}
+}
+
+/// The largest value becomes all points; `reverse` makes it none.
+fn normalize(values: &mut [i64], reverse: bool) {
+    let most = values.iter().copied().max().unwrap_or(0);
+    for value in values {
+        let points = if most == 0 { 0 } else { POINTS_MAX * *value / most };
+        *value = if reverse { POINTS_MAX - points } else { points };
+    }
+}
