@@ -1,37 +1,260 @@
 //! kubelet: makes the containers of the pods that are bound to its node, and reports on them and on the node.
 //! <https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>
+//!
+//! The way of a pod: its [`worker`] makes a sandbox, then [`containers`] in order; [`probes`] say which are ready;
+//! [`status`] tells the apiserver; [`termination`] ends them. [`node`] speaks for the machine.
 
-use crate::api::Name;
+mod backoff;
+mod containers;
+mod node;
+mod probes;
+mod status;
+mod termination;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::api::kind::KindRef;
+use crate::api::object::Object;
+use crate::api::request::Request;
+use crate::api::selector::FieldSelector;
+use crate::api::{Key, Name};
+use crate::clock::Class;
+use crate::controllers::controller::EventNote;
+use crate::runtime::container::Handle;
 use crate::runtime::{Runtime, RuntimeEvent};
-use crate::watch::WatchEvent;
-use crate::world::World;
+use crate::trace::{Actor, Causes};
+use crate::watch::{EventType, WatchEvent, Watcher};
+use crate::world::{Event, Subscriber, World};
+use probes::ProbeKind;
+use worker::Worker;
 
-/// What wakes a kubelet, beside its watches and its runtime.
+/// What wakes a kubelet, beside its watches and its runtime; of an earlier run of the process, it comes to nothing.
 #[derive(Clone, Debug)]
-pub enum Wake {
-    Heartbeat,
+pub struct Wake {
+    incarnation: u64,
+    task: Task,
 }
+
+#[derive(Clone, Debug)]
+enum Task {
+    RenewLease,
+    PostNodeStatus,
+    /// Nobody answered when the pods were asked for.
+    ListPods,
+    /// A pod's worker looks again; pods are named by their uid.
+    Sync(Name),
+    SendStatus(Name),
+    Probe(Name, usize, Handle, ProbeKind),
+    /// The preStop hook of a container is over.
+    PreStopDone(Name, Handle, Duration),
+    /// A pod has run for as long as it may.
+    Deadline(Name),
+}
+
+/// How long a kubelet waits before it asks an apiserver again that did not answer.
+const RETRY: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct Kubelet {
     pub node: Name,
+    actor: Actor,
+    running: bool,
+    incarnation: u64,
+    workers: imbl::OrdMap<Name, Arc<Worker>>,
+    registered: bool,
+}
+
+/// What a worker is handed when its turn comes.
+struct Turn<'a> {
+    node: &'a Name,
+    actor: &'a Actor,
+    incarnation: u64,
+    runtime: &'a mut Runtime,
+    world: &'a mut World,
+}
+
+impl Turn<'_> {
+    fn after(&mut self, delay: Duration, class: Class, task: Task) {
+        let wake = Wake { incarnation: self.incarnation, task };
+        self.world.after(delay, class, Event::Kubelet(self.node.clone(), wake));
+    }
+
+    fn event(&mut self, pod: &Object, warning: bool, reason: &'static str, message: String, causes: &Causes) {
+        let note = EventNote { regarding: pod.clone(), warning, reason, message };
+        self.world.event(self.actor, &note, causes);
+    }
 }
 
 impl Kubelet {
     pub fn new(node: Name) -> Kubelet {
-        Kubelet { node }
+        let actor = format!("kubelet/{node}").into();
+        Kubelet { node, actor, running: false, incarnation: 0, workers: imbl::OrdMap::new(), registered: false }
     }
 
     /// Registers the node, lists and watches its pods, takes over the containers that run already.
-    pub fn start(&mut self, _runtime: &mut Runtime, _world: &mut World) {}
+    pub fn start(&mut self, runtime: &mut Runtime, world: &mut World) {
+        self.running = true;
+        self.incarnation += 1;
+        self.workers = imbl::OrdMap::new();
+        self.registered = node::register(&self.node, &self.actor, world);
+        let lease = world.settings.lease_renew;
+        self.list_pods(runtime, world);
+        let mut turn = self.turn(runtime, world);
+        node::renew_lease(&mut turn);
+        turn.after(lease, Class::Background, Task::RenewLease);
+        turn.after(node::STATUS_PERIOD, Class::Background, Task::PostNodeStatus);
+    }
 
     /// The process ends; containers live on.
-    pub fn stop(&mut self, _world: &mut World) {}
+    pub fn stop(&mut self, world: &mut World) {
+        self.running = false;
+        self.incarnation += 1;
+        world.unsubscribe(&Subscriber::Kubelet(self.node.clone()));
+    }
 
-    pub fn observe(&mut self, _events: &[WatchEvent], _runtime: &mut Runtime, _world: &mut World) {}
+    fn turn<'a>(&'a self, runtime: &'a mut Runtime, world: &'a mut World) -> Turn<'a> {
+        Turn { node: &self.node, actor: &self.actor, incarnation: self.incarnation, runtime, world }
+    }
 
-    pub fn wake(&mut self, _wake: Wake, _runtime: &mut Runtime, _world: &mut World) {}
+    fn list_pods(&mut self, runtime: &mut Runtime, world: &mut World) {
+        let fields = FieldSelector::parse(&format!("spec.nodeName={}", self.node)).unwrap_or_default();
+        let mut request = Request::list::<Pod>(&self.actor, "");
+        request.options.fields = fields.clone();
+        let Ok(crate::api::request::Response::List(list)) = world.request(request) else {
+            self.turn(runtime, world).after(RETRY, Class::Background, Task::ListPods);
+            return;
+        };
+        let watcher = Watcher { fields, ..Watcher::new(KindRef::of::<Pod>(), list.revision) };
+        world.subscribe(Subscriber::Kubelet(self.node.clone()), watcher);
+        for pod in list.items {
+            self.pod_changed(pod, Causes::None, true, runtime, world);
+        }
+        // Whatever else runs here belongs to pods that went while nobody looked.
+        let orphans: Vec<(Key, Name)> = runtime
+            .sandboxes()
+            .filter(|sandbox| !self.workers.contains_key(&sandbox.pod_uid))
+            .map(|sandbox| (sandbox.pod.clone(), sandbox.pod_uid.clone()))
+            .collect();
+        for (key, uid) in orphans {
+            let worker = Worker::orphan(key, uid.clone(), runtime);
+            self.workers.insert(uid.clone(), Arc::new(worker));
+            self.with_worker(&uid, runtime, world, |worker, turn| worker.pod_gone(Causes::None, turn));
+        }
+    }
+
+    /// Runs one worker's turn, and forgets the worker when it has nothing left to do.
+    fn with_worker(
+        &mut self,
+        uid: &Name,
+        runtime: &mut Runtime,
+        world: &mut World,
+        act: impl FnOnce(&mut Worker, &mut Turn<'_>),
+    ) {
+        let Kubelet { node, actor, incarnation, workers, .. } = self;
+        let Some(worker) = workers.get_mut(uid) else { return };
+        let worker = Arc::make_mut(worker);
+        act(worker, &mut Turn { node, actor, incarnation: *incarnation, runtime, world });
+        if worker.is_over() {
+            workers.remove(uid);
+        }
+    }
+
+    fn pod_changed(&mut self, pod: Object, causes: Causes, adopts: bool, runtime: &mut Runtime, world: &mut World) {
+        let uid = Name::from(pod.uid());
+        if self.workers.contains_key(&uid) {
+            self.with_worker(&uid, runtime, world, |worker, turn| worker.pod_changed(pod, causes, turn));
+        } else {
+            let worker = Worker::new(pod, uid.clone(), causes, adopts.then_some(&*runtime), world.now);
+            self.workers.insert(uid.clone(), Arc::new(worker));
+            self.with_worker(&uid, runtime, world, |worker, turn| worker.begin(turn));
+        }
+    }
+
+    pub fn observe(&mut self, events: &[WatchEvent], runtime: &mut Runtime, world: &mut World) {
+        if !self.running {
+            return;
+        }
+        for event in events {
+            let causes = Causes::from(event.change.sequence);
+            match event.event_type {
+                EventType::Added | EventType::Modified => {
+                    self.pod_changed(event.object.clone(), causes, false, runtime, world);
+                }
+                EventType::Deleted => {
+                    let uid = Name::from(event.object.uid());
+                    self.with_worker(&uid, runtime, world, |worker, turn| worker.pod_gone(causes, turn));
+                }
+            }
+        }
+    }
+
+    pub fn wake(&mut self, wake: Wake, runtime: &mut Runtime, world: &mut World) {
+        if !self.running || wake.incarnation != self.incarnation {
+            return;
+        }
+        match wake.task {
+            Task::RenewLease => {
+                if !self.registered {
+                    self.registered = node::register(&self.node, &self.actor, world);
+                }
+                let period = world.settings.lease_renew;
+                let mut turn = self.turn(runtime, world);
+                node::renew_lease(&mut turn);
+                turn.after(period, Class::Background, Task::RenewLease);
+            }
+            Task::PostNodeStatus => {
+                let mut turn = self.turn(runtime, world);
+                node::post_status(&mut turn);
+                turn.after(node::STATUS_PERIOD, Class::Background, Task::PostNodeStatus);
+            }
+            Task::ListPods => self.list_pods(runtime, world),
+            Task::Sync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.sync(turn)),
+            Task::SendStatus(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.send_status(turn)),
+            Task::Probe(uid, index, handle, kind) => {
+                self.with_worker(&uid, runtime, world, |worker, turn| worker.probe(index, handle, kind, turn));
+            }
+            Task::PreStopDone(uid, handle, grace) => {
+                self.with_worker(&uid, runtime, world, |worker, turn| worker.signal(handle, grace, turn));
+            }
+            Task::Deadline(uid) => {
+                self.with_worker(&uid, runtime, world, |worker, turn| worker.deadline_passed(turn));
+            }
+        }
+    }
 
     /// Something happened in the runtime.
-    pub fn on_runtime(&mut self, _events: &[RuntimeEvent], _runtime: &mut Runtime, _world: &mut World) {}
+    pub fn on_runtime(&mut self, events: &[RuntimeEvent], runtime: &mut Runtime, world: &mut World) {
+        if !self.running {
+            return;
+        }
+        for event in events {
+            match event {
+                RuntimeEvent::SandboxReady { pod_uid, sequence } => {
+                    self.with_worker(pod_uid, runtime, world, |worker, turn| worker.sandbox_ready(*sequence, turn));
+                }
+                RuntimeEvent::PullDone { identity, outcome, sequence } => {
+                    self.with_worker(&identity.pod_uid, runtime, world, |worker, turn| {
+                        worker.pull_done(&identity.name, outcome, *sequence, turn);
+                    });
+                }
+                RuntimeEvent::Started { pod_uid, container, sequence } => {
+                    self.with_worker(pod_uid, runtime, world, |worker, turn| {
+                        worker.started(*container, *sequence, turn);
+                    });
+                }
+                RuntimeEvent::Exited { pod_uid, container, sequence } => {
+                    self.with_worker(pod_uid, runtime, world, |worker, turn| {
+                        worker.exited(*container, *sequence, turn);
+                    });
+                }
+            }
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

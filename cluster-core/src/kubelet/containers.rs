@@ -1,0 +1,415 @@
+//! One container of a pod: image, configuration, create, start, and what follows when it ends.
+//! <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-states>
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Container as ContainerSpec, Pod, Secret};
+
+use super::worker::{Role, Stage, Step, Worker};
+use super::{Task, Turn};
+use crate::api::Name;
+use crate::api::kind::Resource;
+use crate::api::object::Object;
+use crate::api::request::Request;
+use crate::clock::Class;
+use crate::runtime::container::{Config, Handle, Identity};
+use crate::runtime::{Pulled, Runtime, images};
+use crate::trace::{Causes, ContainerPhase, Sequence, What};
+
+/// How long after a failed pull the worker looks at the pod again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a worker waits when a ConfigMap, a Secret or a volume is not there.
+const RETRY: Duration = Duration::from_secs(10);
+
+impl Worker {
+    pub(super) fn identity(&self, index: usize) -> Identity {
+        let slot = &self.slots[index];
+        Identity {
+            pod: self.pod.key.clone(),
+            pod_uid: self.uid.clone(),
+            name: slot.name.clone(),
+            image: slot.image.clone(),
+        }
+    }
+
+    /// `web_default(uid)`: how the kubelet's messages name a pod.
+    fn full_name(&self) -> String {
+        format!("{}_{}({})", self.pod.key.name, self.pod.key.namespace, self.uid)
+    }
+
+    /// Takes the next step with a container, if one is due.
+    pub(super) fn advance(&mut self, index: usize, turn: &mut Turn<'_>) {
+        let now = turn.world.now;
+        match &self.slots[index].step {
+            Step::Idle => self.ensure_image(index, turn),
+            Step::Pulling | Step::Starting | Step::Running | Step::Stopping => {}
+            Step::Exited => {
+                if self.should_restart(index, turn.runtime) {
+                    self.restart(index, turn);
+                }
+            }
+            Step::Blocked { reason: "CrashLoopBackOff", until, .. } if now >= *until => self.restart(index, turn),
+            Step::Blocked { until, .. } if now >= *until => self.ensure_image(index, turn),
+            Step::Blocked { reason: "ErrImagePull", .. } => self.back_off_pull(index, turn),
+            Step::Blocked { .. } => {}
+        }
+    }
+
+    /// What its restart policy says about a container that has ended.
+    /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy>
+    pub(super) fn should_restart(&self, index: usize, runtime: &Runtime) -> bool {
+        let slot = &self.slots[index];
+        let own = slot.spec(self.spec()).and_then(|spec| spec.restart_policy.as_deref());
+        let policy = own.or(self.spec().restart_policy.as_deref()).unwrap_or("Always");
+        let succeeded = self.exit_code(index, runtime) == Some(0);
+        match (slot.role, policy) {
+            (Role::Sidecar, _) => true,
+            (_, "Never") => false,
+            (Role::Init, _) | (_, "OnFailure") => !succeeded,
+            _ => true,
+        }
+    }
+
+    /// Starts a container again that has ended, now or after its back-off.
+    fn restart(&mut self, index: usize, turn: &mut Turn<'_>) {
+        let now = turn.world.now;
+        let finished_at =
+            self.slots[index].current.and_then(|handle| turn.runtime.container(handle)).map_or(now, |c| c.finished_at);
+        let slot = &mut self.slots[index];
+        let delay = slot.crashes.wait(finished_at);
+        let due = finished_at + delay;
+        if now >= due {
+            slot.crashes.advance(finished_at, now);
+            return self.ensure_image(index, turn);
+        }
+        let seconds = delay.as_secs();
+        let name = slot.name.clone();
+        let pod = self.full_name();
+        let waits = if seconds >= 60 && seconds.is_multiple_of(60) {
+            format!("{}m0s", seconds / 60)
+        } else if seconds > 60 {
+            format!("{}m{}s", seconds / 60, seconds % 60)
+        } else {
+            format!("{seconds}s")
+        };
+        let message = format!("back-off {waits} restarting failed container={name} pod={pod}");
+        self.slots[index].step = Step::Blocked { reason: "CrashLoopBackOff", message, until: due };
+        let phase = ContainerPhase::BackingOff { seconds };
+        let entry = self.identity(index).entry(&turn.runtime.machine, phase);
+        let causes = self.causes.clone();
+        let sequence = turn.world.record(turn.actor, causes, What::Container(Box::new(entry)));
+        let told = format!("Back-off restarting failed container {name} in pod {pod}");
+        turn.event(&self.pod, true, "BackOff", told, &sequence.into());
+        turn.after(due.since(now), Class::Background, Task::Sync(self.uid.clone()));
+        self.status_changed(sequence, turn);
+    }
+
+    /// Pulls the image, if the policy asks for it, and goes on when it is there.
+    /// <https://kubernetes.io/docs/concepts/containers/images/#image-pull-policy>
+    fn ensure_image(&mut self, index: usize, turn: &mut Turn<'_>) {
+        let slot = &self.slots[index];
+        let image = slot.image.clone();
+        let policy = slot.spec(self.spec()).and_then(|spec| spec.image_pull_policy.as_deref()).unwrap_or("Always");
+        if policy != "Always" && turn.runtime.has_image(&images::reference(&image)) {
+            let message =
+                format!("Container image \"{image}\" already present on machine and can be accessed by the pod");
+            turn.event(&self.pod, false, "Pulled", message, &self.causes);
+            return self.create(index, turn);
+        }
+        if policy == "Never" {
+            let message = format!("Container image \"{image}\" is not present with pull policy of Never");
+            turn.event(&self.pod, true, "ErrImageNeverPull", message.clone(), &self.causes);
+            turn.event(&self.pod, true, "Failed", "Error: ErrImageNeverPull".into(), &self.causes);
+            return self.block(index, "ErrImageNeverPull", message, RETRY, turn);
+        }
+        self.slots[index].step = Step::Pulling;
+        let identity = self.identity(index);
+        let sequence = turn.runtime.pull(&identity, self.causes.clone(), turn.world);
+        turn.event(&self.pod, false, "Pulling", format!("Pulling image \"{image}\""), &sequence.into());
+    }
+
+    /// Waits with a reason, and looks again later.
+    fn block(&mut self, index: usize, reason: &'static str, message: String, time: Duration, turn: &mut Turn<'_>) {
+        self.slots[index].step = Step::Blocked { reason, message, until: turn.world.now + time };
+        turn.after(time, Class::Background, Task::Sync(self.uid.clone()));
+        self.status_changed(0, turn);
+    }
+
+    pub fn pull_done(&mut self, name: &Name, outcome: &Result<Pulled, Name>, sequence: Sequence, turn: &mut Turn<'_>) {
+        let Some(index) = self.slots.iter().position(|slot| slot.name == *name) else { return };
+        if self.stage != Stage::Running || self.slots[index].step != Step::Pulling {
+            return;
+        }
+        let image = self.slots[index].image.clone();
+        let causes = Causes::from(sequence);
+        self.causes = causes.clone();
+        match outcome {
+            Ok(pulled) => {
+                self.slots[index].pulls = Default::default();
+                let message = format!(
+                    "Successfully pulled image \"{image}\" in {} ({} including waiting). Image size: {} bytes.",
+                    short(pulled.took),
+                    short(pulled.waited),
+                    pulled.size_bytes
+                );
+                turn.event(&self.pod, false, "Pulled", message, &causes);
+                self.create(index, turn);
+            }
+            Err(message) => {
+                turn.event(&self.pod, true, "Failed", format!("Failed to pull image \"{image}\": {message}"), &causes);
+                turn.event(&self.pod, true, "Failed", "Error: ErrImagePull".into(), &causes);
+                let now = turn.world.now;
+                let slot = &mut self.slots[index];
+                slot.pulls.advance(now, now);
+                let delay = slot.pulls.wait(now);
+                turn.after(LOOK_AGAIN, Class::Work, Task::Sync(self.uid.clone()));
+                self.block(index, "ErrImagePull", message.to_string(), delay, turn);
+            }
+        }
+    }
+
+    /// The image could not be pulled, and it is too early to try again.
+    fn back_off_pull(&mut self, index: usize, turn: &mut Turn<'_>) {
+        let slot = &mut self.slots[index];
+        let Step::Blocked { reason, message, .. } = &mut slot.step else { return };
+        *reason = "ImagePullBackOff";
+        let told = format!("Back-off pulling image \"{}\"", slot.image);
+        *message = format!("{told}: ErrImagePull: {message}");
+        turn.event(&self.pod, false, "BackOff", told, &self.causes);
+        turn.event(&self.pod, true, "Failed", "Error: ImagePullBackOff".into(), &self.causes);
+        self.status_changed(0, turn);
+    }
+
+    fn create(&mut self, index: usize, turn: &mut Turn<'_>) {
+        let slot = &self.slots[index];
+        let Some(spec) = slot.spec(self.spec()) else { return };
+        let environment = match environment(spec, &self.pod, turn) {
+            Ok(environment) => environment,
+            Err(message) => {
+                turn.event(&self.pod, true, "Failed", format!("Error: {message}"), &self.causes);
+                return self.block(index, "CreateContainerConfigError", message, RETRY, turn);
+            }
+        };
+        let scripted = self.pod.annotation("sim/exit").filter(|_| slot.role == Role::Main);
+        let attempt = slot.restarts + u32::from(slot.current.is_some());
+        let config = Config {
+            identity: self.identity(index),
+            command: spec.command.clone().unwrap_or_default(),
+            args: spec.args.clone().unwrap_or_default(),
+            environment,
+            ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
+            exit: scripted.and_then(|code| code.parse().ok()),
+            attempt,
+        };
+        let probes = super::probes::Probes::new(spec);
+        let (handle, sequence) = turn.runtime.create(config, self.causes.clone(), turn.world);
+        let slot = &mut self.slots[index];
+        slot.probes = probes;
+        slot.step = Step::Starting;
+        slot.restarts = attempt;
+        if let Some(forgotten) = slot.previous.take() {
+            turn.runtime.remove(forgotten);
+        }
+        slot.previous = slot.current.replace(handle);
+        let causes = Causes::from(sequence);
+        turn.event(&self.pod, false, "Created", "Container created".into(), &causes);
+        turn.runtime.start(handle, causes, turn.world);
+    }
+
+    pub(super) fn slot_of(&self, handle: Handle) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.current == Some(handle))
+    }
+
+    pub fn started(&mut self, handle: Handle, sequence: Sequence, turn: &mut Turn<'_>) {
+        let Some(index) = self.slot_of(handle) else { return };
+        if self.slots[index].step == Step::Starting {
+            self.slots[index].step = Step::Running;
+        }
+        self.causes = sequence.into();
+        turn.event(&self.pod, false, "Started", "Container started".into(), &sequence.into());
+        self.begin_probes(index, handle, turn);
+        self.status_changed(sequence, turn);
+        self.sync(turn);
+    }
+
+    pub fn exited(&mut self, handle: Handle, sequence: Sequence, turn: &mut Turn<'_>) {
+        let Some(index) = self.slot_of(handle) else { return };
+        self.slots[index].step = Step::Exited;
+        self.causes.add(sequence);
+        if self.stage == Stage::Running {
+            self.causes = sequence.into();
+            self.sync(turn);
+        }
+        if self.stage == Stage::Stopping {
+            self.stop_sidecars(turn);
+            self.check_stopped(turn);
+        }
+        self.status_changed(sequence, turn);
+    }
+
+    /// Containers whose image was changed in the spec are ended, to be started with the new one.
+    pub(super) fn restart_changed(&mut self, turn: &mut Turn<'_>) {
+        for index in 0..self.slots.len() {
+            let Some(image) = self.slots[index].spec(self.spec()).and_then(|spec| spec.image.clone()) else { continue };
+            if *image == *self.slots[index].image {
+                continue;
+            }
+            let slot = &mut self.slots[index];
+            slot.image = image.into();
+            slot.pulls = Default::default();
+            match (&slot.step, slot.current) {
+                (Step::Running, Some(handle)) => {
+                    let message = format!("Container {} definition changed, will be restarted", slot.name);
+                    self.kill(index, handle, message, turn);
+                }
+                (Step::Blocked { .. } | Step::Pulling, _) if self.stage == Stage::Running => {
+                    self.slots[index].step = Step::Idle;
+                    self.advance(index, turn);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// True if every ConfigMap and Secret that a volume is made of is there.
+    pub(super) fn volumes_are_there(&mut self, turn: &mut Turn<'_>) -> bool {
+        let namespace = self.pod.key.namespace.clone();
+        let mut missing = None;
+        for volume in self.spec().volumes.iter().flatten() {
+            let wanted = if let Some(source) = &volume.config_map {
+                let optional = source.optional == Some(true);
+                (!optional && !exists::<ConfigMap>(&namespace, &source.name, turn))
+                    .then(|| format!("configmap \"{}\" not found", source.name))
+            } else if let Some(source) = &volume.secret {
+                let name = source.secret_name.as_deref().unwrap_or_default();
+                let optional = source.optional == Some(true);
+                (!optional && !exists::<Secret>(&namespace, name, turn)).then(|| format!("secret \"{name}\" not found"))
+            } else {
+                None
+            };
+            if let Some(wanted) = wanted {
+                missing = Some(format!("MountVolume.SetUp failed for volume \"{}\" : {wanted}", volume.name));
+                break;
+            }
+        }
+        let Some(message) = missing else { return true };
+        turn.event(&self.pod, true, "FailedMount", message, &self.causes);
+        turn.after(RETRY, Class::Background, Task::Sync(self.uid.clone()));
+        false
+    }
+}
+
+fn exists<K: Resource>(namespace: &str, name: &str, turn: &mut Turn<'_>) -> bool {
+    turn.world.request(Request::get::<K>(turn.actor, namespace, name)).is_ok()
+}
+
+/// As Go prints a duration, cut to milliseconds: `1.2s`, `350ms`.
+fn short(time: Duration) -> String {
+    let ms = time.as_millis();
+    if ms < 1000 {
+        return format!("{ms}ms");
+    }
+    let text = format!("{}.{:03}", ms / 1000, ms % 1000);
+    format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The environment of a container, or what it lacks.
+/// <https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/>
+fn environment(spec: &ContainerSpec, pod: &Object, turn: &mut Turn<'_>) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    for source in spec.env_from.iter().flatten() {
+        let prefix = source.prefix.as_deref().unwrap_or_default();
+        if let Some(reference) = &source.config_map_ref {
+            let data = config_map(pod, &reference.name, reference.optional == Some(true), turn)?;
+            found.extend(data.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
+        }
+        if let Some(reference) = &source.secret_ref {
+            let data = secret(pod, &reference.name, reference.optional == Some(true), turn)?;
+            found.extend(data.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
+        }
+    }
+    for variable in spec.env.iter().flatten() {
+        let value = match &variable.value_from {
+            None => variable.value.clone(),
+            Some(source) => {
+                if let Some(reference) = &source.config_map_key_ref {
+                    let optional = reference.optional == Some(true);
+                    let data = config_map(pod, &reference.name, optional, turn)?;
+                    let kind = "ConfigMap";
+                    key(data, &reference.key, optional, kind, &pod.key.namespace, &reference.name)?
+                } else if let Some(reference) = &source.secret_key_ref {
+                    let optional = reference.optional == Some(true);
+                    let data = secret(pod, &reference.name, optional, turn)?;
+                    key(data, &reference.key, optional, "Secret", &pod.key.namespace, &reference.name)?
+                } else {
+                    source.field_ref.as_ref().and_then(|field| pod_field(pod, &field.field_path, turn))
+                }
+            }
+        };
+        if let Some(value) = value {
+            found.push((variable.name.clone(), value));
+        }
+    }
+    Ok(found)
+}
+
+type Data = Vec<(String, String)>;
+
+fn config_map(pod: &Object, name: &str, optional: bool, turn: &mut Turn<'_>) -> Result<Data, String> {
+    match turn.world.request(Request::get::<ConfigMap>(turn.actor, &pod.key.namespace, name)) {
+        Ok(answer) => {
+            let object = answer.object();
+            let data = object.as_ref().and_then(|object| object.spec::<ConfigMap>().data.clone());
+            Ok(data.into_iter().flatten().collect())
+        }
+        Err(_) if optional => Ok(Vec::new()),
+        Err(_) => Err(format!("configmap \"{name}\" not found")),
+    }
+}
+
+fn secret(pod: &Object, name: &str, optional: bool, turn: &mut Turn<'_>) -> Result<Data, String> {
+    match turn.world.request(Request::get::<Secret>(turn.actor, &pod.key.namespace, name)) {
+        Ok(answer) => {
+            let object = answer.object();
+            let data = object.as_ref().and_then(|object| object.spec::<Secret>().data.clone());
+            let text = |bytes: k8s_openapi::ByteString| String::from_utf8_lossy(&bytes.0).into_owned();
+            Ok(data.into_iter().flatten().map(|(name, bytes)| (name, text(bytes))).collect())
+        }
+        Err(_) if optional => Ok(Vec::new()),
+        Err(_) => Err(format!("secret \"{name}\" not found")),
+    }
+}
+
+fn key(
+    data: Data,
+    key: &str,
+    optional: bool,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<String>, String> {
+    match data.into_iter().find(|(known, _)| known == key) {
+        Some((_, value)) => Ok(Some(value)),
+        None if optional => Ok(None),
+        None => Err(format!("couldn't find key {key} in {kind} {namespace}/{name}")),
+    }
+}
+
+/// <https://kubernetes.io/docs/concepts/workloads/pods/downward-api/>
+fn pod_field(pod: &Object, path: &str, turn: &Turn<'_>) -> Option<String> {
+    let quoted = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
+    match path {
+        "metadata.name" => Some(pod.key.name.to_string()),
+        "metadata.namespace" => Some(pod.key.namespace.to_string()),
+        "metadata.uid" => Some(pod.uid().to_owned()),
+        "spec.nodeName" => Some(turn.node.to_string()),
+        "spec.serviceAccountName" => pod.spec::<Pod>().service_account_name.clone(),
+        "status.hostIP" => Some(crate::runtime::addresses::machine(turn.node).to_string()),
+        "status.podIP" => turn.runtime.sandbox(&Name::from(pod.uid())).map(|sandbox| sandbox.ip.to_string()),
+        _ => quoted("metadata.labels['")
+            .and_then(|name| pod.label(name))
+            .or_else(|| quoted("metadata.annotations['").and_then(|name| pod.annotation(name)))
+            .map(str::to_owned),
+    }
+}

@@ -1,0 +1,161 @@
+//! The machine as a Node object, and its heartbeats.
+//! <https://kubernetes.io/docs/concepts/architecture/nodes/>
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::{
+    DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus, NodeSystemInfo,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time as MetaTime};
+
+use super::Turn;
+use crate::api::Name;
+use crate::api::object::Object;
+use crate::api::request::Request;
+use crate::runtime::addresses;
+use crate::trace::Actor;
+use crate::world::World;
+
+/// A status in which nothing has changed is posted this often (`nodeStatusReportFrequency`).
+pub const STATUS_PERIOD: Duration = Duration::from_secs(300);
+
+const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+/// Type, reason and message of each condition when all is well.
+const CONDITIONS: [(&str, &str, &str, &str); 4] = [
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+];
+
+/// Creates the Node, or, if there is one, says that the kubelet is back. False if the apiserver did not answer.
+pub fn register(node: &Name, actor: &Actor, world: &mut World) -> bool {
+    let mut object = Object::new::<Node>("", node, NodeSpec::default());
+    let labels = [
+        ("beta.kubernetes.io/arch", "amd64"),
+        ("beta.kubernetes.io/os", "linux"),
+        ("kubernetes.io/arch", "amd64"),
+        ("kubernetes.io/hostname", node),
+        ("kubernetes.io/os", "linux"),
+    ];
+    object.metadata_mut().labels =
+        Some(labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
+    let range = addresses::pod_range(node);
+    let spec = object.spec_mut::<Node>();
+    spec.pod_cidr = Some(range.clone());
+    spec.pod_cidrs = Some(vec![range]);
+    match world.request(Request::create(actor, object).because("registers its node")) {
+        Ok(_) => {}
+        Err(status) if status.reason == "AlreadyExists" => {}
+        Err(_) => return false,
+    }
+    write_status(node, actor, "reports on its node", world)
+}
+
+pub fn post_status(turn: &mut Turn<'_>) {
+    write_status(turn.node, turn.actor, "reports on its node again", turn.world);
+}
+
+fn write_status(node: &Name, actor: &Actor, reason: &'static str, world: &mut World) -> bool {
+    let now = world.now.to_meta();
+    let Ok(Some(mut object)) = world.request(Request::get::<Node>(actor, "", node)).map(|answer| answer.object())
+    else {
+        return false;
+    };
+    let status = object.status_mut::<Node>();
+    describe(node, status);
+    for (type_, value, reason, message) in CONDITIONS {
+        set_condition(status, type_, value, reason, message, &now);
+    }
+    world.request(Request::update_status(actor, object).because(reason)).is_ok()
+}
+
+/// What does not change while a machine runs.
+fn describe(node: &Name, status: &mut NodeStatus) {
+    let address = |type_: &str, address: &str| NodeAddress { type_: type_.into(), address: address.into() };
+    let ip = addresses::machine(node);
+    status.addresses = Some(vec![address("InternalIP", &ip), address("Hostname", node)]);
+    let resources = [
+        ("cpu", "8"),
+        ("ephemeral-storage", "100Gi"),
+        ("hugepages-1Gi", "0"),
+        ("hugepages-2Mi", "0"),
+        ("memory", "32Gi"),
+        ("pods", "110"),
+    ];
+    let amounts: BTreeMap<String, Quantity> =
+        resources.into_iter().map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).collect();
+    status.capacity.get_or_insert_with(|| amounts.clone());
+    status.allocatable.get_or_insert(amounts);
+    status.daemon_endpoints = Some(NodeDaemonEndpoints { kubelet_endpoint: Some(DaemonEndpoint { port: 10250 }) });
+    status.node_info = Some(NodeSystemInfo {
+        architecture: "amd64".into(),
+        boot_id: format!("boot-{node}"),
+        container_runtime_version: "containerd://2.1.0".into(),
+        kernel_version: "6.1.0-13".into(),
+        kube_proxy_version: String::new(),
+        kubelet_version: "v1.36.2".into(),
+        machine_id: format!("machine-{node}"),
+        operating_system: "linux".into(),
+        os_image: "Debian GNU/Linux 12".into(),
+        swap: None,
+        system_uuid: format!("system-{node}"),
+    });
+}
+
+fn set_condition(status: &mut NodeStatus, type_: &str, value: &str, reason: &str, message: &str, now: &MetaTime) {
+    let conditions = status.conditions.get_or_insert_default();
+    let at = conditions.iter().position(|condition| condition.type_ == type_);
+    let since = at
+        .map(|at| &conditions[at])
+        .filter(|condition| condition.status == value)
+        .and_then(|condition| condition.last_transition_time.clone());
+    let condition = NodeCondition {
+        type_: type_.into(),
+        status: value.into(),
+        reason: Some(reason.into()),
+        message: Some(message.into()),
+        last_heartbeat_time: Some(now.clone()),
+        last_transition_time: Some(since.unwrap_or_else(|| now.clone())),
+    };
+    match at {
+        Some(at) => conditions[at] = condition,
+        None => conditions.push(condition),
+    }
+}
+
+/// The heartbeat.
+/// <https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats>
+pub fn renew_lease(turn: &mut Turn<'_>) {
+    let Turn { node, actor, world, .. } = turn;
+    let now = world.now.to_micro_time();
+    let known = world.request(Request::get::<Lease>(actor, LEASE_NAMESPACE, node)).map(|answer| answer.object());
+    // A heartbeat that fails is lost; the next one is due soon.
+    let _ = match known {
+        Ok(Some(mut lease)) => {
+            lease.spec_mut::<Lease>().renew_time = Some(now);
+            world.request(Request::update(actor, lease).because("heartbeat"))
+        }
+        Err(status) if status.is_not_found() => {
+            let spec = LeaseSpec {
+                holder_identity: Some(node.to_string()),
+                lease_duration_seconds: Some(40),
+                renew_time: Some(now),
+                ..LeaseSpec::default()
+            };
+            let mut lease = Object::new::<Lease>(LEASE_NAMESPACE, node, spec);
+            if let Ok(Some(owner)) = world.request(Request::get::<Node>(actor, "", node)).map(|answer| answer.object())
+            {
+                let reference =
+                    OwnerReference { controller: None, block_owner_deletion: None, ..owner.controller_reference() };
+                lease.metadata_mut().owner_references = Some(vec![reference]);
+            }
+            world.request(Request::create(actor, lease).because("heartbeat"))
+        }
+        Ok(None) | Err(_) => return,
+    };
+}

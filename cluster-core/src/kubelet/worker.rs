@@ -1,0 +1,334 @@
+//! The worker of one pod: looks at what the pod has and takes the next step towards what it should have.
+//! <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/>
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod, PodSpec};
+
+use super::backoff::Backoff;
+use super::probes::Probes;
+use super::{Task, Turn};
+use crate::api::object::Object;
+use crate::api::{Key, Name};
+use crate::clock::{Class, Time};
+use crate::runtime::Runtime;
+use crate::runtime::container::{Handle, State};
+use crate::trace::{Causes, Sequence};
+
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// As it was last heard of.
+    pub(super) pod: Object,
+    pub(super) uid: Name,
+    pub(super) stage: Stage,
+    /// Init containers first, in the order of the spec.
+    pub(super) slots: Vec<Slot>,
+    /// What the next status is about.
+    pub(super) causes: Causes,
+    pub(super) status_due: bool,
+    pub(super) start_time: Time,
+    /// When this kubelet first saw it: its probes tick from then on.
+    pub(super) seen_at: Time,
+    /// The API has it no more.
+    pub(super) gone: bool,
+    /// Reason and message, if the kubelet itself has ended the pod.
+    pub(super) verdict: Option<(&'static str, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has no sandbox yet.
+    Waiting,
+    /// The sandbox is being made.
+    Sandbox,
+    /// Containers come and go.
+    Running,
+    /// All containers are being ended.
+    Stopping,
+    /// They have ended, and will not come back.
+    Stopped,
+    /// Nothing is left to do.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Init,
+    /// An init container with `restartPolicy: Always`.
+    Sidecar,
+    Main,
+}
+
+/// One container of the spec.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub name: Name,
+    pub image: Name,
+    pub role: Role,
+    /// Its place in `initContainers` or `containers`.
+    pub index: usize,
+    pub step: Step,
+    pub current: Option<Handle>,
+    pub previous: Option<Handle>,
+    pub restarts: u32,
+    pub crashes: Backoff,
+    pub pulls: Backoff,
+    pub probes: Probes,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    Idle,
+    Pulling,
+    Starting,
+    Running,
+    /// SIGTERM was sent, or waits for a preStop hook.
+    Stopping,
+    Exited,
+    /// It can't go on before that time.
+    Blocked {
+        reason: &'static str,
+        message: String,
+        until: Time,
+    },
+}
+
+impl Slot {
+    fn new(spec: &ContainerSpec, role: Role, index: usize) -> Slot {
+        Slot {
+            name: Name::from(spec.name.as_str()),
+            image: Name::from(spec.image.as_deref().unwrap_or_default()),
+            role,
+            index,
+            step: Step::Idle,
+            current: None,
+            previous: None,
+            restarts: 0,
+            crashes: Backoff::default(),
+            pulls: Backoff::default(),
+            probes: Probes::new(spec),
+        }
+    }
+
+    pub fn spec<'a>(&self, pod: &'a PodSpec) -> Option<&'a ContainerSpec> {
+        match self.role {
+            Role::Main => pod.containers.get(self.index),
+            Role::Init | Role::Sidecar => pod.init_containers.as_ref()?.get(self.index),
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        matches!(self.step, Step::Running | Step::Stopping)
+    }
+
+    /// It has passed its startup probe, and is up.
+    pub fn has_started(&self) -> bool {
+        self.is_running() && self.probes.started
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.is_running() && self.probes.started && self.probes.ready
+    }
+}
+
+impl Worker {
+    pub fn new(pod: Object, uid: Name, causes: Causes, adopted: Option<&Runtime>, now: Time) -> Worker {
+        let spec = pod.spec::<Pod>();
+        let init = spec.init_containers.iter().flatten().enumerate().map(|(index, container)| {
+            let always = container.restart_policy.as_deref() == Some("Always");
+            Slot::new(container, if always { Role::Sidecar } else { Role::Init }, index)
+        });
+        let main = spec.containers.iter().enumerate().map(|(index, container)| Slot::new(container, Role::Main, index));
+        let slots = init.chain(main).collect();
+        let status = pod.status::<Pod>();
+        let ended = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
+        let start_time = status.start_time.as_ref().map_or(now, Time::from);
+        let stage = if ended { Stage::Stopped } else { Stage::Waiting };
+        let mut worker = Worker {
+            pod,
+            uid,
+            stage,
+            slots,
+            causes,
+            status_due: false,
+            start_time,
+            seen_at: now,
+            gone: false,
+            verdict: None,
+        };
+        if let Some(runtime) = adopted {
+            worker.adopt(runtime);
+        }
+        worker
+    }
+
+    /// For containers of a pod that the API does not have.
+    pub fn orphan(key: Key, uid: Name, runtime: &Runtime) -> Worker {
+        let mut names: Vec<(Name, Name)> = Vec::new();
+        for (_, container) in runtime.containers().filter(|(_, c)| c.identity.pod_uid == uid) {
+            if !names.iter().any(|(name, _)| *name == container.identity.name) {
+                names.push((container.identity.name.clone(), container.identity.image.clone()));
+            }
+        }
+        let container = |(name, image): (Name, Name)| ContainerSpec {
+            name: name.to_string(),
+            image: Some(image.to_string()),
+            ..ContainerSpec::default()
+        };
+        let spec = PodSpec { containers: names.into_iter().map(container).collect(), ..PodSpec::default() };
+        let mut pod = Object::new::<Pod>(&key.namespace, &key.name, spec);
+        pod.metadata_mut().uid = Some(uid.to_string());
+        Worker::new(pod, uid, Causes::None, Some(runtime), Time::ZERO)
+    }
+
+    /// Takes over what runs already.
+    fn adopt(&mut self, runtime: &Runtime) {
+        if let Some(sandbox) = runtime.sandbox(&self.uid)
+            && self.stage == Stage::Waiting
+        {
+            self.stage = if sandbox.ready { Stage::Running } else { Stage::Sandbox };
+        }
+        for (handle, container) in runtime.containers().filter(|(_, c)| c.identity.pod_uid == self.uid) {
+            let Some(slot) = self.slots.iter_mut().find(|slot| slot.name == container.identity.name) else { continue };
+            slot.previous = slot.current.replace(handle);
+            slot.restarts = container.attempt;
+            slot.step = match container.state {
+                State::Created => Step::Starting,
+                State::Running => Step::Running,
+                State::Exited { .. } => Step::Exited,
+            };
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    pub(super) fn spec(&self) -> &PodSpec {
+        self.pod.spec::<Pod>()
+    }
+
+    /// The grace period of its spec.
+    pub(super) fn grace(&self) -> Duration {
+        Duration::from_secs(self.spec().termination_grace_period_seconds.unwrap_or(30).max(1) as u64)
+    }
+
+    /// The first look at a pod.
+    pub fn begin(&mut self, turn: &mut Turn<'_>) {
+        if self.stage == Stage::Stopped {
+            return;
+        }
+        if self.pod.is_terminating() {
+            return self.terminate(turn);
+        }
+        if let Some(limit) = self.spec().active_deadline_seconds {
+            let due = self.start_time + Duration::from_secs(limit.max(0) as u64);
+            turn.after(due.since(turn.world.now), Class::Background, Task::Deadline(self.uid.clone()));
+        }
+        for index in 0..self.slots.len() {
+            if let (Step::Running, Some(handle)) = (&self.slots[index].step, self.slots[index].current) {
+                self.begin_probes(index, handle, turn);
+            }
+        }
+        self.status_changed(0, turn);
+        self.sync(turn);
+    }
+
+    /// The API has another version of the pod.
+    pub fn pod_changed(&mut self, pod: Object, causes: Causes, turn: &mut Turn<'_>) {
+        let before = std::mem::replace(&mut self.pod, pod);
+        if Arc::ptr_eq(before.metadata_arc(), self.pod.metadata_arc()) && self.spec().readiness_gates.is_none() {
+            return;
+        }
+        if self.pod.is_terminating() {
+            self.causes.merge(&causes);
+            return self.terminate(turn);
+        }
+        if matches!(self.stage, Stage::Stopping | Stage::Stopped) {
+            return;
+        }
+        if before.metadata().generation != self.pod.metadata().generation {
+            self.causes.merge(&causes);
+            self.restart_changed(turn);
+            self.status_changed(0, turn);
+        } else if self.spec().readiness_gates.is_some() && !before.same_status(&self.pod) {
+            self.causes.merge(&causes);
+            self.status_changed(0, turn);
+        }
+    }
+
+    /// Takes the next step.
+    pub fn sync(&mut self, turn: &mut Turn<'_>) {
+        match self.stage {
+            Stage::Waiting => {
+                if self.volumes_are_there(turn) {
+                    self.stage = Stage::Sandbox;
+                    let host_network = self.spec().host_network == Some(true);
+                    let (key, causes) = (self.pod.key.clone(), self.causes.clone());
+                    turn.runtime.run_sandbox(key, self.uid.clone(), host_network, causes, turn.world);
+                }
+            }
+            Stage::Running => self.sync_containers(turn),
+            Stage::Sandbox | Stage::Stopping | Stage::Stopped | Stage::Over => {}
+        }
+    }
+
+    pub fn sandbox_ready(&mut self, sequence: Sequence, turn: &mut Turn<'_>) {
+        match self.stage {
+            Stage::Sandbox => {
+                self.stage = Stage::Running;
+                self.causes.add(sequence);
+                self.sync(turn);
+            }
+            Stage::Stopping => self.check_stopped(turn),
+            _ => {}
+        }
+    }
+
+    /// Starts what may be started: one container at a time, init containers before the others.
+    fn sync_containers(&mut self, turn: &mut Turn<'_>) {
+        let begun = self.slots.iter().any(|slot| slot.role == Role::Main && slot.current.is_some());
+        for index in 0..self.slots.len() {
+            if self.slots.iter().any(|slot| matches!(slot.step, Step::Pulling | Step::Starting)) {
+                return;
+            }
+            let role = self.slots[index].role;
+            if role == Role::Init && (begun || self.exit_code(index, turn.runtime) == Some(0)) {
+                continue;
+            }
+            self.advance(index, turn);
+            let slot = &self.slots[index];
+            match role {
+                Role::Init => return self.check_finished(turn),
+                Role::Sidecar if !begun && !slot.has_started() => return,
+                Role::Sidecar | Role::Main => {}
+            }
+        }
+        self.check_finished(turn);
+    }
+
+    pub(super) fn exit_code(&self, index: usize, runtime: &Runtime) -> Option<i32> {
+        runtime.container(self.slots[index].current?)?.exit_code()
+    }
+
+    /// All containers have ended for good: the sidecars follow, and the pod has a last phase.
+    fn check_finished(&mut self, turn: &mut Turn<'_>) {
+        let finally =
+            |index: usize, slot: &Slot| slot.step == Step::Exited && !self.should_restart(index, turn.runtime);
+        let (mut failed_init, mut all_ended) = (false, true);
+        for (index, slot) in self.slots.iter().enumerate() {
+            match slot.role {
+                Role::Init => failed_init |= finally(index, slot) && self.exit_code(index, turn.runtime) != Some(0),
+                Role::Main => all_ended &= finally(index, slot),
+                Role::Sidecar => {}
+            }
+        }
+        if !failed_init && !all_ended {
+            return;
+        }
+        self.stage = Stage::Stopping;
+        self.stop_slots(self.grace(), turn);
+        self.check_stopped(turn);
+    }
+}

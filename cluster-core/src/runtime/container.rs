@@ -1,0 +1,149 @@
+//! What the runtime keeps about a sandbox and a container.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::programs::Process;
+use super::shell::Files;
+use crate::api::{Key, Name};
+use crate::clock::Time;
+use crate::trace::{ContainerEntry, ContainerPhase};
+
+/// A container of one machine, as long as the machine knows it.
+pub type Handle = u64;
+
+/// Log lines that are kept of one container.
+const LINES_MAX: usize = 1000;
+
+/// Whose container it is. For a plain container host: namespace "", the container's name, no uid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identity {
+    pub pod: Key,
+    pub pod_uid: Name,
+    pub name: Name,
+    pub image: Name,
+}
+
+impl Identity {
+    pub fn entry(&self, machine: &Name, phase: ContainerPhase) -> ContainerEntry {
+        ContainerEntry {
+            node: machine.clone(),
+            pod: self.pod.clone(),
+            pod_uid: self.pod_uid.clone(),
+            container: self.name.clone(),
+            image: self.image.clone(),
+            phase,
+        }
+    }
+}
+
+/// How a container is to be made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub identity: Identity,
+    /// Replaces the image's entrypoint, if not empty.
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    /// The ports that its manifest says it listens on; a program that the table does not know listens on these.
+    pub ports: Vec<u16>,
+    /// It ends with this code as soon as it has started, whatever its program is.
+    pub exit: Option<i32>,
+    /// How many containers of this name the pod had before.
+    pub attempt: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Created,
+    Running,
+    Exited { code: i32, reason: &'static str },
+}
+
+#[derive(Clone, Debug)]
+pub struct LogLine {
+    pub at: Time,
+    pub text: Cow<'static, str>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Container {
+    /// 64 hexadecimal digits.
+    pub id: Name,
+    pub identity: Identity,
+    pub image_id: Name,
+    pub attempt: u32,
+    pub state: State,
+    pub created_at: Time,
+    pub started_at: Time,
+    pub finished_at: Time,
+    /// A fault can make its service fail while the process lives on.
+    pub healthy: bool,
+    pub ports: Arc<[u16]>,
+    pub(super) process: Process,
+    /// What its processes have written.
+    pub(super) files: Files,
+    lines: imbl::Vector<LogLine>,
+}
+
+impl Container {
+    pub(super) fn new(id: Name, image_id: Name, config: Config, now: Time) -> Container {
+        let process = Process::new(&config);
+        Container {
+            id,
+            identity: config.identity,
+            image_id,
+            attempt: config.attempt,
+            state: State::Created,
+            created_at: now,
+            started_at: Time::ZERO,
+            finished_at: Time::ZERO,
+            healthy: true,
+            ports: config.ports.into(),
+            process,
+            files: Files::new(),
+            lines: imbl::Vector::new(),
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
+    pub fn exit_code(&self) -> Option<i32> {
+        match self.state {
+            State::Exited { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// What it has printed, oldest first; at most the newest thousand lines after those of its start.
+    pub fn logs(&self) -> impl Iterator<Item = LogLine> + '_ {
+        let began = self.state != State::Created;
+        let greeting = if began { self.process.greeting() } else { &[] };
+        let at = self.started_at + Duration::from_millis(1);
+        let greeting = greeting.iter().map(move |&text| LogLine { at, text: text.into() });
+        greeting.chain(self.lines.iter().cloned())
+    }
+
+    pub(super) fn print(&mut self, at: Time, text: impl Into<Cow<'static, str>>) {
+        if self.lines.len() >= LINES_MAX {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(LogLine { at, text: text.into() });
+    }
+}
+
+/// The shared surroundings of a pod's containers: its network address above all.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    pub id: Name,
+    pub pod: Key,
+    pub pod_uid: Name,
+    pub ip: Name,
+    /// The address within the machine's range; 0 on the machine's own network.
+    pub(super) host_number: u8,
+    pub ready: bool,
+    pub created_at: Time,
+}
