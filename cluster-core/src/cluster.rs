@@ -438,7 +438,7 @@ impl Cluster {
         if machine.powered {
             machine.powered = false;
             machine.kubelet.stop(&mut self.world);
-            machine.proxy.stop(&mut self.world);
+            machine.proxy.power_off(&mut self.world);
             machine.runtime.power_off();
             self.record_fault(format!("{node} lost power"));
         }

@@ -71,6 +71,10 @@ pub struct Settings {
     pub container_start: (Duration, Duration),
     /// A node posts its heartbeat this often (`nodeLeaseDurationSeconds` / 4).
     pub lease_renew: Duration,
+    /// From one machine or pod to another and back.
+    pub round_trip: (Duration, Duration),
+    /// How kube-proxies program their nodes from their next start on.
+    pub proxy_mode: crate::network::rules::Mode,
 }
 
 impl Default for Settings {
@@ -84,6 +88,8 @@ impl Default for Settings {
             image_pull: ms(600, 1800),
             container_start: ms(50, 150),
             lease_renew: Duration::from_secs(10),
+            round_trip: (Duration::from_micros(200), Duration::from_micros(900)),
+            proxy_mode: Default::default(),
         }
     }
 }
@@ -105,6 +111,7 @@ pub struct World {
     pub apiserver: ApiServer,
     pub trace: Trace,
     pub faults: Faults,
+    pub(crate) tables: crate::network::informer::Tables,
     timeline: Timeline<Event>,
     recorder: Recorder,
     subscriptions: imbl::OrdMap<u64, Subscription>,
@@ -122,6 +129,7 @@ impl World {
             apiserver: ApiServer::new(),
             trace: Trace::default(),
             faults: Faults::default(),
+            tables: Default::default(),
             timeline: Timeline::default(),
             recorder: Recorder::default(),
             subscriptions: imbl::OrdMap::new(),

@@ -1,4 +1,7 @@
 //! The network: addresses, kube-proxy's rules, and connections that travel by them.
 
 pub mod addresses;
+pub mod informer;
+pub mod iptables;
 pub mod proxy;
+pub mod rules;
