@@ -26,7 +26,7 @@ async function lesson() {
 
 const notebook = await lesson();
 
-test("a lesson runs in JupyterLab", { timeout: 240_000, skip: !notebook && "no lesson with a picture yet" }, async (t) => {
+test("a lesson runs in JupyterLab", { timeout: 600_000, skip: !notebook && "no lesson with a picture yet" }, async (t) => {
   const expected = notebook.cells.flatMap((cell, index) => (hasPicture(cell) ? [index] : []));
   for (const cell of notebook.cells.filter((cell) => cell.cell_type === "code")) {
     Object.assign(cell, { outputs: [], execution_count: null });
