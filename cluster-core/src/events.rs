@@ -33,6 +33,9 @@ impl Recorder {
     pub fn request(&mut self, actor: &Actor, note: &EventNote, now: Time) -> Option<Request> {
         let identity = (actor.clone(), note.regarding.uid().to_owned(), note.reason, note.message.clone());
         if let Some(known) = self.known.get_mut(&identity) {
+            if note.once {
+                return None;
+            }
             known.count += 1;
             let body = json!({"count": known.count, "lastTimestamp": now.to_meta()});
             let kind = KindRef::of::<Event>();
@@ -49,7 +52,7 @@ fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object 
     let namespace = if regarding.key.namespace.is_empty() { "default" } else { &regarding.key.namespace };
     let nanos = now.timestamp().as_nanosecond() as u64 + serial % 1000;
     let name = format!("{}.{nanos:x}", regarding.key.name);
-    let component = actor.split('/').next().unwrap_or_default().to_owned();
+    let component = note.source.or(actor.split('/').next()).unwrap_or_default().to_owned();
     let event = Event {
         involved_object: ObjectReference {
             api_version: Some(regarding.kind.api_version()),

@@ -91,6 +91,11 @@ impl ApiServer {
         kinds::built_in().iter().chain(self.custom.kinds())
     }
 
+    /// The kinds of CustomResourceDefinitions.
+    pub fn custom_kinds(&self) -> impl Iterator<Item = &KindRef> {
+        self.custom.kinds()
+    }
+
     /// The kind of an apiVersion and kind, as manifests name it.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&KindRef> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

@@ -1,7 +1,7 @@
 //! Shared informer caches: what a component has been told by its watches. It may lag behind the store.
 //! <https://pkg.go.dev/k8s.io/client-go/tools/cache>
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
@@ -17,6 +17,8 @@ struct Cache {
     objects: imbl::OrdMap<Key, Object>,
     by_owner: imbl::OrdSet<(Name, Key)>,
     by_node: imbl::OrdSet<(Name, Key)>,
+    /// For nodes only: when the spec of each was last seen to change, or the node to go.
+    seen: imbl::OrdMap<Key, Time>,
     /// The revision of the newest event that was delivered.
     revision: u64,
 }
@@ -83,25 +85,57 @@ fn node_of(object: &Object) -> Option<&str> {
 #[derive(Clone, Debug, Default)]
 pub struct Caches {
     by_slot: imbl::OrdMap<usize, Cache>,
+    /// Where the object of a uid is.
+    by_uid: imbl::OrdMap<Name, (usize, Key)>,
+    kinds: Vec<KindRef>,
 }
 
 impl Caches {
     /// Fills the cache of a kind from a list at a revision.
-    pub fn replace(&mut self, kind: &KindRef, objects: impl Iterator<Item = Object>, revision: u64) {
-        let mut cache = Cache { revision, ..Cache::default() };
-        for object in objects {
-            cache.put(object);
+    pub fn replace(&mut self, kind: &KindRef, objects: impl Iterator<Item = Object>, revision: u64, now: Time) {
+        if let Some(old) = self.by_slot.remove(&kind.slot) {
+            for object in old.objects.values() {
+                self.by_uid.remove(object.uid());
+            }
         }
-        self.by_slot.insert(kind.slot, cache);
+        self.kinds.retain(|known| known.slot != kind.slot);
+        self.kinds.push(kind.clone());
+        self.by_slot.insert(kind.slot, Cache { revision, ..Cache::default() });
+        for object in objects {
+            self.put(object, now);
+        }
     }
 
-    pub fn apply(&mut self, event: &WatchEvent) {
-        let cache = self.by_slot.entry(event.object.kind.slot).or_default();
-        cache.revision = event.change.revision;
+    pub fn apply(&mut self, event: &WatchEvent, now: Time) {
+        let slot = event.object.kind.slot;
         match event.event_type {
-            EventType::Added | EventType::Modified => cache.put(event.object.clone()),
-            EventType::Deleted => cache.remove(&event.object.key),
+            EventType::Added | EventType::Modified => self.put(event.object.clone(), now),
+            EventType::Deleted => {
+                self.by_uid.remove(event.object.uid());
+                let cache = self.by_slot.entry(slot).or_default();
+                cache.remove(&event.object.key);
+                if event.object.is::<Node>() {
+                    cache.seen.insert(event.object.key.clone(), now);
+                }
+            }
         }
+        self.by_slot.entry(slot).or_default().revision = event.change.revision;
+    }
+
+    fn put(&mut self, object: Object, now: Time) {
+        let slot = object.kind.slot;
+        let cache = self.by_slot.entry(slot).or_default();
+        let known = cache.objects.get(&object.key);
+        if known.is_none_or(|known| known.uid() != object.uid()) {
+            if let Some(known) = known {
+                self.by_uid.remove(known.uid());
+            }
+            self.by_uid.insert(object.uid().into(), (slot, object.key.clone()));
+        }
+        if object.is::<Node>() && known.is_none_or(|known| !known.same_spec(&object)) {
+            cache.seen.insert(object.key.clone(), now);
+        }
+        cache.put(object);
     }
 
     /// How far the cache of a kind has come.
@@ -184,6 +218,22 @@ impl<'a> View<'a> {
     /// The objects of every kind that name this owner.
     pub fn dependents(&self, owner_uid: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
         self.caches.by_slot.values().flat_map(move |cache| cache.indexed(&cache.by_owner, owner_uid))
+    }
+
+    /// The object of a uid, of whatever kind.
+    pub fn by_uid(&self, uid: &str) -> Option<&'a Object> {
+        let (slot, key) = self.caches.by_uid.get(uid)?;
+        self.caches.by_slot.get(slot)?.objects.get(key)
+    }
+
+    /// The kinds that are cached.
+    pub fn kinds(&self) -> &'a [KindRef] {
+        &self.caches.kinds
+    }
+
+    /// When the spec of this node was last seen to change, or the node to go, since the cache was filled.
+    pub fn node_seen_at(&self, node: &str) -> Option<Time> {
+        self.caches.by_slot.get(&KindRef::of::<Node>().slot)?.seen.get(&Key::cluster(node)).copied()
     }
 
     pub fn pods_on(&self, node: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {

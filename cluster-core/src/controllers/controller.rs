@@ -27,6 +27,11 @@ pub trait Controller: Send + Sync {
     /// Compares what is wished with what is there, and says what to write. It gets no diff and no event, only the key.
     fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan;
 
+    /// How it watches a kind that a CustomResourceDefinition brings, if it wants to.
+    fn watch_custom(&self, _kind: &KindRef) -> Option<Watch> {
+        None
+    }
+
     /// It also looks at every key that it watches this often, whether anything has happened or not.
     fn resync(&self) -> Option<Duration> {
         None
@@ -78,8 +83,17 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 pub enum Step {
     Write(Box<Write>),
+    /// A read before writes that could do harm if the cache lags: the plan only goes on if nothing is found.
+    Absence(Box<Absence>),
     /// An Event about an object.
     Event(Box<EventNote>),
+}
+
+/// A GET that should find nothing, or nothing of this uid; or a LIST that should be empty.
+#[derive(Clone, Debug)]
+pub struct Absence {
+    pub request: Request,
+    pub uid: Option<String>,
 }
 
 /// One write. The runner fills in actor and causes.
@@ -111,15 +125,28 @@ pub struct EventNote {
     pub warning: bool,
     pub reason: &'static str,
     pub message: String,
+    /// Who tells it, if not the controller under its own name.
+    pub source: Option<&'static str>,
+    /// Told again, it does not even count.
+    pub once: bool,
 }
 
 impl EventNote {
     pub fn normal(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
-        EventNote { regarding: regarding.clone(), warning: false, reason, message: message.into() }
+        let (regarding, message) = (regarding.clone(), message.into());
+        EventNote { regarding, warning: false, reason, message, source: None, once: false }
     }
 
     pub fn warning(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
-        EventNote { regarding: regarding.clone(), warning: true, reason, message: message.into() }
+        EventNote { warning: true, ..EventNote::normal(regarding, reason, message) }
+    }
+
+    pub fn from(self, source: &'static str) -> EventNote {
+        EventNote { source: Some(source), ..self }
+    }
+
+    pub fn once(self) -> EventNote {
+        EventNote { once: true, ..self }
     }
 }
 
@@ -178,6 +205,18 @@ impl Plan {
         let write = self.write(request, reason);
         write.tolerated = &["NotFound"];
         write
+    }
+
+    /// Goes on only if the apiserver, too, has no object of this uid there.
+    pub fn unless_exists(&mut self, kind: &KindRef, key: Key, uid: &str) {
+        let request = Request::new(&nobody(), Verb::Get, kind, key);
+        self.steps.push(Step::Absence(Box::new(Absence { request, uid: Some(uid.to_owned()) })));
+    }
+
+    /// Goes on only if the apiserver, too, has no object of this kind in the namespace.
+    pub fn unless_any(&mut self, kind: &KindRef, namespace: Name) {
+        let request = Request::new(&nobody(), Verb::List, kind, Key::new(namespace, ""));
+        self.steps.push(Step::Absence(Box::new(Absence { request, uid: None })));
     }
 
     pub fn event(&mut self, event: EventNote) {

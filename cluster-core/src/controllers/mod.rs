@@ -8,7 +8,15 @@ pub mod queue;
 pub mod runner;
 
 pub mod deployment;
+pub mod endpointslice;
+pub mod garbage_collector;
+pub mod namespace;
+pub mod node_lifecycle;
+pub mod pod_gc;
 pub mod replicaset;
+pub mod root_ca;
+pub mod service_account;
+pub mod taint_eviction;
 
 #[cfg(test)]
 pub mod testing;
@@ -19,5 +27,16 @@ use controller::Controller;
 
 /// The loops of kube-controller-manager: one line each.
 pub fn all() -> Vec<Arc<dyn Controller>> {
-    vec![Arc::new(deployment::DeploymentController), Arc::new(replicaset::ReplicaSetController)]
+    vec![
+        Arc::new(deployment::DeploymentController),
+        Arc::new(replicaset::ReplicaSetController),
+        Arc::new(endpointslice::EndpointSliceController),
+        Arc::new(node_lifecycle::NodeLifecycleController),
+        Arc::new(taint_eviction::TaintEvictionController),
+        Arc::new(pod_gc::PodGarbageCollector),
+        Arc::new(garbage_collector::GarbageCollector),
+        Arc::new(namespace::NamespaceController),
+        Arc::new(service_account::ServiceAccountController),
+        Arc::new(root_ca::RootCaPublisher),
+    ]
 }

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
 use super::cache::Caches;
-use super::controller::{Controller, Enqueue, EventNote, Plan, Step, Write};
+use super::controller::{Absence, Controller, Enqueue, EventNote, Plan, Step, Write};
 use super::queue::Queue;
 use crate::api::kind::KindRef;
+use crate::api::request::{Request, Response};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
@@ -97,22 +100,34 @@ impl Runner {
         world.unsubscribe(&self.subscriber);
     }
 
-    /// Starts informers for kinds that are watched but not cached yet.
+    /// Starts informers for kinds that are watched but not cached yet, those of CustomResourceDefinitions among them.
     pub fn sync_watches(&mut self, world: &mut World) {
+        let custom: Vec<KindRef> = world.apiserver.custom_kinds().cloned().collect();
+        for entry in &mut self.loops {
+            let known = entry.watches.len();
+            let mut watches = entry.controller.watches();
+            watches.extend(custom.iter().filter_map(|kind| entry.controller.watch_custom(kind)));
+            if watches.len() != known {
+                entry.watches = watches.into();
+            }
+        }
         let kinds: Vec<KindRef> =
             self.loops.iter().flat_map(|entry| entry.watches.iter()).map(|w| w.kind.clone()).collect();
+        let mut listed = Vec::new();
         for kind in kinds {
             if self.caches.has(kind.slot) {
                 continue;
             }
             let revision = world.apiserver.store.revision();
             let objects: Vec<_> = world.apiserver.store.list(&kind, "").cloned().collect();
-            self.caches.replace(&kind, objects.iter().cloned(), revision);
+            self.caches.replace(&kind, objects.iter().cloned(), revision, world.now);
             world.subscribe(self.subscriber.clone(), crate::watch::Watcher::new(&kind, revision));
-            for object in objects {
-                let change = Change { revision: object.revision, sequence: 0, before: None, after: Some(object) };
-                self.enqueue(&change, &Causes::None);
-            }
+            listed.extend(objects);
+        }
+        // All caches are filled before the first key is looked at.
+        for object in listed {
+            let change = Change { revision: object.revision, sequence: 0, before: None, after: Some(object) };
+            self.enqueue(&change, &Causes::None);
         }
         self.wake_workers(world);
     }
@@ -155,9 +170,14 @@ impl Runner {
 
     /// Takes events that its watches delivered.
     pub fn observe(&mut self, events: &[WatchEvent], world: &mut World) {
+        let mut new_kinds = false;
         for event in events {
-            self.caches.apply(event);
+            self.caches.apply(event, world.now);
             self.enqueue(&event.change, &Causes::from(event.change.sequence));
+            new_kinds |= event.object.is::<CustomResourceDefinition>();
+        }
+        if new_kinds {
+            self.sync_watches(world);
         }
         self.wake_workers(world);
     }
@@ -298,7 +318,14 @@ impl Runner {
             world.event(&entry.actor, note, &causes);
             next += 1;
         }
-        if let Some(Step::Write(write)) = run.plan.steps.get(next) {
+        if let Some(Step::Absence(absence)) = run.plan.steps.get(next) {
+            next += 1;
+            if !is_absent(absence, &entry.actor, world) {
+                entry.running.remove(&key);
+                self.retry(index, key, run.sequence, world);
+                return;
+            }
+        } else if let Some(Step::Write(write)) = run.plan.steps.get(next) {
             next += 1;
             match send(write, &entry.actor, &causes, world) {
                 Ok(seen) => {
@@ -386,7 +413,7 @@ fn send(
                 world.event(actor, &name_in(note, &object.key.name), causes);
             }
             let revision = world.apiserver.last_revision_of(slot);
-            Ok(object.map(|_| (slot, revision)))
+            Ok(Some((slot, revision)))
         }
         Err(status) if is_tolerated(write, &status) => Ok(None),
         Err(status) => {
@@ -402,6 +429,15 @@ fn send(
                 plan
             }))
         }
+    }
+}
+
+fn is_absent(absence: &Absence, actor: &Actor, world: &mut World) -> bool {
+    let request = Request { actor: actor.clone(), ..absence.request.clone() };
+    match world.request(request) {
+        Ok(Response::List(list)) => list.items.is_empty(),
+        Ok(Response::Object(answer)) => absence.uid.as_deref().is_some_and(|uid| uid != answer.object.uid()),
+        Err(status) => status.is_not_found(),
     }
 }
 

@@ -68,6 +68,22 @@ pub fn run_pod(cluster: &mut Cluster, pod: &Object, ready: bool) {
     cluster.request(Request::update_status(&"kubelet/node-1".into(), pod)).expect("the pod is there");
 }
 
+pub fn give_ip(cluster: &mut Cluster, pod: &Object, ip: &str) {
+    let mut pod = pod.clone();
+    pod.revision = 0;
+    let status = pod.status_mut::<Pod>();
+    status.pod_ip = Some(ip.into());
+    status.pod_ips = Some(vec![k8s_openapi::api::core::v1::PodIP { ip: ip.into() }]);
+    cluster.request(Request::update_status(&"kubelet/node-1".into(), pod)).expect("the pod is there");
+}
+
+/// What a kubelet does when the containers of a pod that is being deleted have ended.
+pub fn force_delete(cluster: &mut Cluster, name: &str) {
+    let mut request = Request::delete(&"kubelet/node-1".into(), Pod::kind(), Key::new("default", name));
+    request.options.grace_period_seconds = Some(0);
+    cluster.request(request).expect("the pod is there");
+}
+
 /// Runs everything that is Pending, and again what comes of that, until nothing changes.
 pub fn play_kubelets(cluster: &mut Cluster) {
     loop {

@@ -84,7 +84,7 @@ impl Turn<'_> {
     }
 
     fn event(&mut self, pod: &Object, warning: bool, reason: &'static str, message: String, causes: &Causes) {
-        let note = EventNote { regarding: pod.clone(), warning, reason, message };
+        let note = EventNote { warning, ..EventNote::normal(pod, reason, message) };
         self.world.event(self.actor, &note, causes);
     }
 }

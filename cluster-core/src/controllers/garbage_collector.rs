@@ -1,0 +1,287 @@
+//! garbage-collector-controller: deletes objects whose owners are gone, and carries out foreground and orphan deletion.
+//! A key is the uid of an object.
+//! <https://kubernetes.io/docs/concepts/architecture/garbage-collection/>
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::json;
+
+use super::cache::View;
+use super::controller::{Controller, Plan, Watch};
+use crate::api::kind::KindRef;
+use crate::api::object::Object;
+use crate::api::request::{PatchType, Propagation};
+use crate::api::{Key, kinds};
+use crate::store::Change;
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+
+pub struct GarbageCollector;
+
+impl Controller for GarbageCollector {
+    fn name(&self) -> &str {
+        "garbage-collector-controller"
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        collectable_kinds().map(|kind| Watch::with(kind, concerned)).collect()
+    }
+
+    fn watch_custom(&self, kind: &KindRef) -> Option<Watch> {
+        Some(Watch::with(kind, concerned))
+    }
+
+    fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan {
+        let mut plan = Plan::done();
+        let Some(object) = view.by_uid(&key.name) else { return plan };
+        if object.is_terminating() && has_finalizer(object, ORPHAN) {
+            orphan_dependents(object, view, &mut plan);
+        } else if deletes_dependents(object) {
+            if !view.dependents(object.uid()).any(|dependent| blocks(dependent, object.uid())) {
+                remove_finalizer(object, FOREGROUND, "nothing that blocks its deletion is left", &mut plan);
+            }
+        } else if !object.is_terminating() {
+            judge_by_owners(object, view, &mut plan);
+        }
+        plan
+    }
+}
+
+/// Built-in kinds whose objects are stored and deleted, each once though it may be served in two versions; events are
+/// left alone.
+fn collectable_kinds() -> impl Iterator<Item = &'static KindRef> {
+    let mut slots = std::collections::BTreeSet::new();
+    let stored = |kind: &&KindRef| kind.allows("delete") && kind.allows("list") && *kind.kind != *"Event";
+    kinds::built_in().iter().filter(stored).filter(move |kind| slots.insert(kind.slot))
+}
+
+/// The uids of the objects that must be looked at after a change.
+fn concerned(view: &View<'_>, change: &Change) -> Vec<Key> {
+    let (before, after) = (&change.before, &change.after);
+    if let (Some(before), Some(after)) = (before, after)
+        && Arc::ptr_eq(before.metadata_arc(), after.metadata_arc())
+    {
+        return Vec::new();
+    }
+    let mut uids: Vec<&str> = Vec::new();
+    let owners = |object: &Option<Object>| object.as_ref().and_then(|o| o.metadata().owner_references.clone());
+    let (owners_before, owners_after) = (owners(before), owners(after));
+    if let Some(after) = after {
+        let starts = after.is_terminating() && (has_finalizer(after, FOREGROUND) || has_finalizer(after, ORPHAN));
+        if starts || (owners_after != owners_before && owners_after.is_some()) {
+            uids.push(after.uid());
+        }
+        if deletes_dependents(after) && !before.as_ref().is_some_and(deletes_dependents) {
+            uids.extend(view.dependents(after.uid()).map(Object::uid));
+        }
+    } else if let Some(gone) = before {
+        uids.extend(view.dependents(gone.uid()).map(Object::uid));
+    }
+    // An owner may have waited for what is no longer its dependent.
+    if owners_before != owners_after {
+        let waiting = |owner: &&OwnerReference| view.by_uid(&owner.uid).is_some_and(deletes_dependents);
+        uids.extend(owners_before.iter().flatten().filter(waiting).map(|owner| owner.uid.as_str()));
+    }
+    uids.into_iter().map(Key::cluster).collect()
+}
+
+fn has_finalizer(object: &Object, name: &str) -> bool {
+    object.metadata().finalizers.iter().flatten().any(|finalizer| finalizer == name)
+}
+
+/// It is being deleted in the foreground: its dependents go first.
+fn deletes_dependents(object: &Object) -> bool {
+    object.is_terminating() && has_finalizer(object, FOREGROUND)
+}
+
+fn blocks(dependent: &Object, owner_uid: &str) -> bool {
+    let references = dependent.metadata().owner_references.iter().flatten();
+    references.filter(|owner| owner.uid == owner_uid).any(|owner| owner.block_owner_deletion == Some(true))
+}
+
+fn orphan_dependents(owner: &Object, view: &View<'_>, plan: &mut Plan) {
+    for dependent in view.dependents(owner.uid()) {
+        drop_owners(dependent, |reference| reference.uid == owner.uid(), "its owner is deleted without it", plan);
+    }
+    remove_finalizer(owner, ORPHAN, "its dependents are orphans now", plan);
+}
+
+fn remove_finalizer(object: &Object, name: &str, reason: &'static str, plan: &mut Plan) {
+    let left: Vec<_> = object.metadata().finalizers.iter().flatten().filter(|finalizer| *finalizer != name).collect();
+    let metadata = json!({"uid": object.uid(), "resourceVersion": object.revision.to_string(), "finalizers": left});
+    plan.patch(object, PatchType::Merge, json!({"metadata": metadata}), reason).tolerate(&["NotFound"]);
+}
+
+fn drop_owners(object: &Object, gone: impl Fn(&OwnerReference) -> bool, reason: &'static str, plan: &mut Plan) {
+    let left: Vec<_> = object.metadata().owner_references.iter().flatten().filter(|owner| !gone(owner)).collect();
+    let left = if left.is_empty() { json!(null) } else { json!(left) };
+    let patch = json!({"metadata": {"uid": object.uid(), "ownerReferences": left}});
+    plan.patch(object, PatchType::Merge, patch, reason).tolerate(&["NotFound"]);
+}
+
+/// An object lives as long as one of its owners does.
+fn judge_by_owners(object: &Object, view: &View<'_>, plan: &mut Plan) {
+    let references: Vec<&OwnerReference> = object.metadata().owner_references.iter().flatten().collect();
+    let owner = |reference: &OwnerReference| {
+        let found = view.by_uid(&reference.uid);
+        found.filter(|owner| owner.key.namespace.is_empty() || owner.key.namespace == object.key.namespace)
+    };
+    let absent = |reference: &OwnerReference| owner(reference).is_none();
+    let waits = |reference: &OwnerReference| owner(reference).is_some_and(deletes_dependents);
+    let dead = |reference: &OwnerReference| absent(reference) || waits(reference);
+    if !references.iter().any(|reference| dead(reference)) {
+        return;
+    }
+    for reference in references.iter().filter(|reference| absent(reference)) {
+        let Some(kind) = kind_of(reference, view) else {
+            // Nobody can say whether an owner of an unknown kind exists.
+            *plan = Plan::failed(format!("no kind {} in {}", reference.kind, reference.api_version));
+            return;
+        };
+        let namespace = if kind.namespaced { object.key.namespace.clone() } else { "".into() };
+        plan.unless_exists(kind, Key::new(namespace, reference.name.as_str()), &reference.uid);
+    }
+    if !references.iter().all(|reference| dead(reference)) {
+        return drop_owners(object, dead, "these owners are gone", plan);
+    }
+    let waited_for = references.iter().any(|reference| waits(reference));
+    let propagation = if has_finalizer(object, ORPHAN) {
+        Propagation::Orphan
+    } else if has_finalizer(object, FOREGROUND) || (waited_for && view.dependents(object.uid()).next().is_some()) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    };
+    let reason = if waited_for { "its owner waits for it to go" } else { "its owner is gone" };
+    plan.delete(object, reason).request.options.propagation = Some(propagation);
+}
+
+fn kind_of<'a>(reference: &OwnerReference, view: &View<'a>) -> Option<&'a KindRef> {
+    let named = |kind: &&KindRef| *kind.kind == *reference.kind && kind.api_version() == reference.api_version;
+    kinds::built_in().iter().find(named).or_else(|| view.kinds().iter().find(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::Cluster;
+    use crate::api::kind::Resource;
+    use crate::api::request::Request;
+    use crate::controllers::testing::*;
+
+    fn map(name: &str, owners: &[(&str, &str)], finalizers: &[&str]) -> Value {
+        let owners: Vec<_> = owners
+            .iter()
+            .map(|(name, uid)| {
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "blockOwnerDeletion": true})
+            })
+            .collect();
+        json!({"metadata": {"name": name, "ownerReferences": owners, "finalizers": finalizers}})
+    }
+
+    fn workload() -> Value {
+        json!({
+            "metadata": {"name": "web"},
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}},
+        })
+    }
+
+    fn delete_with<K: Resource>(cluster: &mut Cluster, name: &str, propagation: Propagation) {
+        let mut request = Request::delete(&user(), K::kind(), Key::new("default", name));
+        request.options.propagation = Some(propagation);
+        cluster.request(request).unwrap();
+        settle(cluster);
+    }
+
+    fn has(cluster: &Cluster, name: &str) -> bool {
+        cluster.get::<ConfigMap>("default", name).is_some()
+    }
+
+    #[test]
+    fn what_a_deleted_deployment_owned_follows_it() {
+        let mut cluster = control_plane();
+        create::<Deployment>(&mut cluster, workload());
+        settle(&mut cluster);
+        assert_eq!(cluster.list::<Pod>("default").count(), 2);
+        delete_with::<Deployment>(&mut cluster, "web", Propagation::Background);
+        assert_eq!(cluster.list::<ReplicaSet>("default").count(), 0);
+        assert_eq!(cluster.list::<Pod>("default").count(), 0);
+    }
+
+    #[test]
+    fn an_object_lives_as_long_as_one_of_its_owners() {
+        let mut cluster = control_plane();
+        let alive = create::<ConfigMap>(&mut cluster, map("alive", &[], &[]));
+        let nobody = ("nobody", "11111111-2222-3333-4444-555555555555");
+        create::<ConfigMap>(&mut cluster, map("lost", &[nobody], &[]));
+        create::<ConfigMap>(&mut cluster, map("half", &[nobody, ("alive", alive.uid())], &[]));
+        settle(&mut cluster);
+        assert!(has(&cluster, "alive") && !has(&cluster, "lost"));
+        let half = cluster.get::<ConfigMap>("default", "half").unwrap().metadata().owner_references.clone().unwrap();
+        assert_eq!(half.iter().map(|owner| &*owner.name).collect::<Vec<_>>(), ["alive"]);
+    }
+
+    #[test]
+    fn in_the_foreground_the_owner_goes_last() {
+        let mut cluster = control_plane();
+        let top = create::<ConfigMap>(&mut cluster, map("top", &[], &[]));
+        create::<ConfigMap>(&mut cluster, map("free", &[("top", top.uid())], &[]));
+        create::<ConfigMap>(&mut cluster, map("held", &[("top", top.uid())], &["test/hold"]));
+        settle(&mut cluster);
+        delete_with::<ConfigMap>(&mut cluster, "top", Propagation::Foreground);
+        assert!(has(&cluster, "top") && has(&cluster, "held") && !has(&cluster, "free"));
+        patch::<ConfigMap>(&mut cluster, "held", json!({"metadata": {"finalizers": null}})).unwrap();
+        settle(&mut cluster);
+        assert!(!has(&cluster, "top") && !has(&cluster, "held"));
+    }
+
+    #[test]
+    fn orphans_stay_without_an_owner() {
+        let mut cluster = control_plane();
+        create::<ReplicaSet>(&mut cluster, workload());
+        settle(&mut cluster);
+        delete_with::<ReplicaSet>(&mut cluster, "web", Propagation::Orphan);
+        assert_eq!(cluster.list::<ReplicaSet>("default").count(), 0);
+        assert_eq!(cluster.list::<Pod>("default").count(), 2);
+        assert!(cluster.list::<Pod>("default").all(|pod| pod.metadata().owner_references.is_none()));
+    }
+
+    #[test]
+    fn children_of_custom_resources_that_came_later_are_collected_too() {
+        let mut cluster = control_plane();
+        create::<CustomResourceDefinition>(
+            &mut cluster,
+            json!({
+                "metadata": {"name": "pools.example.com"},
+                "spec": {
+                    "group": "example.com", "scope": "Namespaced",
+                    "names": {"kind": "Pool", "plural": "pools", "singular": "pool", "listKind": "PoolList"},
+                    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                        {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+                },
+            }),
+        );
+        settle(&mut cluster);
+        let kind = cluster.kind("example.com/v1", "Pool").unwrap().clone();
+        let pool = Object::from_json(&kind, json!({"metadata": {"name": "p", "namespace": "default"}})).unwrap();
+        let pool = cluster.request(Request::create(&user(), pool)).unwrap().object().unwrap();
+        settle(&mut cluster);
+        let mut child = map("child", &[("p", pool.uid())], &[]);
+        child["metadata"]["ownerReferences"][0]["apiVersion"] = json!("example.com/v1");
+        child["metadata"]["ownerReferences"][0]["kind"] = json!("Pool");
+        create::<ConfigMap>(&mut cluster, child);
+        settle(&mut cluster);
+        assert!(has(&cluster, "child"));
+        cluster.request(Request::delete(&user(), &kind, pool.key.clone())).unwrap();
+        settle(&mut cluster);
+        assert!(!has(&cluster, "child"));
+    }
+}
