@@ -1,5 +1,6 @@
 //! The program `kernetes`: Jupyter, cell languages, kubectl, plots, grading, around a cluster-core cluster.
 
+pub mod commands;
 pub mod exit;
 pub mod jupyter;
 pub mod lab;

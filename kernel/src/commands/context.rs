@@ -1,0 +1,72 @@
+//! What surrounds a program while it runs: its streams, its input, the folder it stands in, the API.
+
+use super::api::Api;
+use super::files::Files;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+pub struct Context<'a> {
+    pub api: &'a mut dyn Api,
+    pub files: &'a mut dyn Files,
+    /// The namespace that is meant where none is named.
+    pub namespace: String,
+    /// What stands on standard input: a here-document, the output of the program before.
+    pub stdin: String,
+    /// The language of the person, `ja` or `en`, for what is our own text.
+    pub language: String,
+    written: Vec<(Stream, String)>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(api: &'a mut dyn Api, files: &'a mut dyn Files) -> Context<'a> {
+        Context {
+            api,
+            files,
+            namespace: "default".into(),
+            stdin: String::new(),
+            language: "en".into(),
+            written: Vec::new(),
+        }
+    }
+
+    /// Writes a line to standard output.
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        self.write(Stream::Stdout, text.as_ref());
+        self.write(Stream::Stdout, "\n");
+    }
+
+    /// Writes to standard output as it is.
+    pub fn print(&mut self, text: impl AsRef<str>) {
+        self.write(Stream::Stdout, text.as_ref());
+    }
+
+    /// Writes a line to standard error.
+    pub fn error_line(&mut self, text: impl AsRef<str>) {
+        self.write(Stream::Stderr, text.as_ref());
+        self.write(Stream::Stderr, "\n");
+    }
+
+    fn write(&mut self, stream: Stream, text: &str) {
+        match self.written.last_mut() {
+            Some((last, written)) if *last == stream => written.push_str(text),
+            _ => self.written.push((stream, text.to_owned())),
+        }
+    }
+
+    /// What has been written since the last call, in order.
+    pub fn take_written(&mut self) -> Vec<(Stream, String)> {
+        std::mem::take(&mut self.written)
+    }
+
+    /// What has been written to one stream, taken out of it.
+    pub fn take_stdout(&mut self) -> String {
+        let (stdout, rest) = self.take_written().into_iter().partition(|(stream, _)| *stream == Stream::Stdout);
+        self.written = rest;
+        let stdout: Vec<(Stream, String)> = stdout;
+        stdout.into_iter().map(|(_, text)| text).collect()
+    }
+}

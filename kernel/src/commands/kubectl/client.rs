@@ -1,0 +1,89 @@
+//! Requests as kubectl makes them: JSON in, JSON out, warnings on standard error.
+
+use cluster_core::api::Key;
+use cluster_core::api::kind::KindRef;
+use cluster_core::api::request::{Body, Options, PatchType, Request, Response, Verb};
+use cluster_core::api::selector::{FieldSelector, Selector};
+use cluster_core::trace::Actor;
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::verb::Call;
+
+/// How the trace names whoever types.
+pub fn actor() -> Actor {
+    "kubectl".into()
+}
+
+/// A request of kubectl's.
+pub fn request(verb: Verb, kind: &KindRef, namespace: &str, name: &str) -> Request {
+    let namespace = if kind.namespaced { namespace } else { "" };
+    Request::new(&actor(), verb, kind, Key::new(namespace, name))
+}
+
+impl Call<'_, '_> {
+    /// Sends a request; says why, for the trace, with the command itself.
+    pub fn send(&mut self, request: Request) -> Result<Response, Failure> {
+        let response = self.context.api.request(request.because(self.command.as_str()))?;
+        if let Response::Object(answer) = &response {
+            for warning in answer.warnings.iter() {
+                self.warn(warning);
+            }
+        }
+        Ok(response)
+    }
+
+    /// Sends a request about one object.
+    pub fn send_for_object(&mut self, request: Request) -> Result<Value, Failure> {
+        let object = self.send(request)?.object();
+        Ok(object.map(|object| object.to_json()).unwrap_or_default())
+    }
+
+    pub fn get(&mut self, kind: &KindRef, namespace: &str, name: &str) -> Result<Value, Failure> {
+        if name.is_empty() {
+            return Err(Failure::Message("resource name may not be empty".into()));
+        }
+        self.send_for_object(request(Verb::Get, kind, namespace, name))
+    }
+
+    pub fn list(&mut self, kind: &KindRef, namespace: &str, options: Options) -> Result<Vec<Value>, Failure> {
+        let request = Request { options, ..request(Verb::List, kind, namespace, "") };
+        Ok(self.send(request)?.items().iter().map(|object| object.to_json()).collect())
+    }
+
+    pub fn create(&mut self, kind: &KindRef, namespace: &str, body: Value, options: Options) -> Result<Value, Failure> {
+        let request = Request { body: Body::Json(body), options, ..request(Verb::Create, kind, namespace, "") };
+        self.send_for_object(request)
+    }
+
+    pub fn patch(
+        &mut self,
+        kind: &KindRef,
+        namespace: &str,
+        name: &str,
+        patch: (PatchType, Value),
+        options: Options,
+    ) -> Result<Value, Failure> {
+        let (patch, body) = patch;
+        let request = Request { body: Body::Json(body), options, ..request(Verb::Patch(patch), kind, namespace, name) };
+        self.send_for_object(request)
+    }
+
+    /// The options of a list that `-l` and `--field-selector` ask for.
+    pub fn list_options(&self, kind: &KindRef) -> Result<Options, Failure> {
+        let (labels, fields) =
+            (self.parsed.text("selector").unwrap_or_default(), self.parsed.text("field-selector").unwrap_or_default());
+        let refused = |problem: String| {
+            let resource = format!("{}/{}, Resource={}", kind.group, kind.version, kind.resource);
+            Failure::Raw(format!(
+                "Error from server (BadRequest): Unable to find {resource:?} that match label selector {labels:?}, field selector {fields:?}: {problem}"
+            ))
+        };
+        Ok(Options {
+            labels: Selector::parse(labels)
+                .map_err(|problem| refused(format!("unable to parse requirement: {problem}")))?,
+            fields: FieldSelector::parse(fields).map_err(refused)?,
+            ..Options::default()
+        })
+    }
+}

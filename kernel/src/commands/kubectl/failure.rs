@@ -1,0 +1,109 @@
+//! How a verb fails, and what kubectl then prints. (`CheckErr` of k8s.io/kubectl/pkg/cmd/util.)
+
+use cluster_core::api::status::Status;
+
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The server said no.
+    Server(Box<Status>),
+    /// `error: …`
+    Message(String),
+    /// A wrong use of a verb: `error: …`, then where help is.
+    Usage(String),
+    /// Flags that can't be read.
+    Flags(String),
+    /// Text as it is.
+    Raw(String),
+    /// Several things went wrong; each is told.
+    Many(Vec<Failure>),
+    /// All has been said.
+    Quiet,
+}
+
+pub type Outcome = Result<(), Failure>;
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Failure {
+        Failure::Server(Box::new(status))
+    }
+}
+
+pub fn message<T>(text: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Message(text.into()))
+}
+
+pub fn usage<T>(text: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Usage(text.into()))
+}
+
+/// Ends a verb that went on after failures.
+pub fn all_of(mut failures: Vec<Failure>) -> Outcome {
+    match failures.len() {
+        0 => Ok(()),
+        1 => Err(failures.remove(0)),
+        _ => Err(Failure::Many(failures)),
+    }
+}
+
+impl Failure {
+    /// Puts words before the server's: `error when creating "web.yaml": …`.
+    pub fn prefixed(self, prefix: &str) -> Failure {
+        match self {
+            Failure::Server(mut status) => {
+                status.message = format!("{prefix}{}", status.message);
+                Failure::Server(status)
+            }
+            Failure::Message(text) => Failure::Message(format!("{prefix}{text}")),
+            other => other,
+        }
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Failure::Server(status) if status.is_not_found())
+    }
+
+    /// The text for standard error, with its last newline. `command` is `kubectl get`.
+    pub fn text(&self, command: &str) -> String {
+        match self {
+            Failure::Server(status) => format!("{}\n", server(status)),
+            Failure::Message(text) => format!("error: {}\n", text.strip_prefix("error: ").unwrap_or(text)),
+            Failure::Usage(text) => format!("error: {text}\nSee '{command} -h' for help and examples\n"),
+            Failure::Flags(text) => format!("error: {text}\nSee '{command} --help' for usage.\n"),
+            Failure::Raw(text) => format!("{text}\n"),
+            Failure::Many(all) => all.iter().map(|failure| failure.text(command)).collect(),
+            Failure::Quiet => String::new(),
+        }
+    }
+}
+
+fn server(status: &Status) -> String {
+    let refused = status.message.starts_with("The connection to the server");
+    match (&status.details, status.reason) {
+        _ if refused => status.message.clone(),
+        (Some(details), "Invalid") => {
+            let mut causes: Vec<String> = Vec::new();
+            for cause in &details.causes {
+                let text = if cause.field.is_empty() {
+                    cause.message.clone()
+                } else {
+                    format!("{}: {}", cause.field, cause.message)
+                };
+                if !causes.contains(&text) {
+                    causes.push(text);
+                }
+            }
+            let about = match (details.kind.as_str(), details.name.as_str()) {
+                ("", "") => "The request is invalid".to_owned(),
+                (kind, name) => format!("The {kind} {name:?} is invalid"),
+            };
+            match causes.as_slice() {
+                [] => format!("{about}: {}", status.message),
+                [one] => format!("{about}: {one}"),
+                more => format!("{about}: \n* {}", more.join("\n* ")),
+            }
+        }
+        (_, "Unauthorized") => format!("error: You must be logged in to the server ({})", status.message),
+        (_, "") => format!("Error from server: {}", status.message),
+        (_, reason) => format!("Error from server ({reason}): {}", status.message),
+    }
+}

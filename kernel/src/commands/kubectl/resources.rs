@@ -1,0 +1,211 @@
+//! From words to kinds and objects: `pods`, `deploy/web`, `po,svc`, `all`, `-f file`, `-l app=web`.
+
+use cluster_core::api::kind::KindRef;
+use serde_json::Value;
+
+use super::failure::{Failure, message};
+use super::verb::Call;
+
+pub const NOT_SPECIFIED: &str = "You must provide one or more resources by argument or filename.
+Example resource specifications include:
+   '-f rsrc.yaml'
+   '--filename=rsrc.json'
+   '<resource> <name>'
+   '<resource>'";
+
+/// What the arguments name: an object, or all of a kind.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub kind: KindRef,
+    pub name: Option<String>,
+}
+
+/// An object that a verb is to work on.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub kind: KindRef,
+    pub namespace: String,
+    pub name: String,
+    /// As the server has it, or as the file has it.
+    pub value: Value,
+    /// The file that it comes from.
+    pub source: Option<String>,
+}
+
+impl Item {
+    pub fn new(kind: &KindRef, value: Value) -> Item {
+        let text = |field: &str| {
+            value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        Item { kind: kind.clone(), namespace: text("namespace"), name: text("name"), value, source: None }
+    }
+
+    /// `deployment.apps/web`
+    pub fn title(&self) -> String {
+        self.kind.qualified_name(&self.name)
+    }
+}
+
+/// The kind that a word means: a plural, singular or short name, perhaps with group or version and group behind it.
+pub fn find_kind<'a>(kinds: &'a [KindRef], word: &str) -> Option<&'a KindRef> {
+    let word = word.to_lowercase();
+    let called = |kind: &&KindRef, name: &str| {
+        *kind.resource == *name || *kind.singular == *name || kind.kind.to_lowercase() == name
+    };
+    let short = |kind: &&KindRef, name: &str| kind.short_names.iter().any(|short| **short == *name);
+    let (name, rest) = word.split_once('.').map_or((word.as_str(), None), |(name, rest)| (name, Some(rest)));
+    let in_group = |kind: &&KindRef| match rest {
+        None => true,
+        Some(rest) => {
+            let (version, group) = rest.split_once('.').unwrap_or((rest, ""));
+            *kind.group == *rest
+                || (*kind.version == *version && *kind.group == *group)
+                || (!rest.is_empty() && kind.group.starts_with(&format!("{rest}.")))
+        }
+    };
+    kinds
+        .iter()
+        .find(|kind| called(kind, name) && in_group(kind))
+        .or_else(|| kinds.iter().find(|kind| short(kind, name) && in_group(kind)))
+}
+
+/// The kinds that one word of types means: several with commas between them, or a category.
+fn find_kinds(kinds: &[KindRef], words: &str) -> Result<Vec<KindRef>, Failure> {
+    let mut found: Vec<KindRef> = Vec::new();
+    for word in words.split(',').filter(|word| !word.is_empty()) {
+        if let Some(kind) = find_kind(kinds, word) {
+            found.push(kind.clone());
+            continue;
+        }
+        let before = found.len();
+        for kind in kinds.iter().filter(|kind| kind.categories.iter().any(|category| **category == *word)) {
+            let known = |known: &KindRef| known.group == kind.group && known.resource == kind.resource;
+            if !found.iter().any(known) {
+                found.push(kind.clone());
+            }
+        }
+        if found.len() == before {
+            let shown = word.split_once('.').map_or(word, |(name, rest)| match rest.contains('.') {
+                true => word,
+                false => name,
+            });
+            let shown = if find_kind(kinds, word.rsplit_once('.').map_or(word, |(_, last)| last)).is_some() {
+                shown
+            } else {
+                word
+            };
+            return message(format!("the server doesn't have a resource type {shown:?}"));
+        }
+    }
+    Ok(found)
+}
+
+/// What arguments name: `pods`, `pods web db`, `pod/web svc/web`.
+pub fn targets(call: &mut Call<'_, '_>, args: &[String]) -> Result<Vec<Target>, Failure> {
+    let kinds = call.context.api.kinds();
+    let target = |kind: KindRef, name: Option<&str>| Target { kind, name: name.map(str::to_owned) };
+    if args.iter().any(|arg| arg.contains('/')) {
+        let mut targets = Vec::new();
+        for arg in args {
+            let Some((types, name)) = arg.split_once('/') else {
+                return message(
+                    "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'",
+                );
+            };
+            if name.is_empty() || types.is_empty() || name.contains('/') {
+                return message("arguments in resource/name form must have a single resource and name");
+            }
+            targets.extend(find_kinds(&kinds, types)?.into_iter().map(|kind| target(kind, Some(name))));
+        }
+        return Ok(targets);
+    }
+    let Some((types, names)) = args.split_first() else { return Ok(Vec::new()) };
+    let found = find_kinds(&kinds, types)?;
+    if names.is_empty() {
+        return Ok(found.into_iter().map(|kind| target(kind, None)).collect());
+    }
+    if found.len() > 1 && names.len() > 1 {
+        return message("you may only specify a single resource type when names are given");
+    }
+    let pairs = found.iter().flat_map(|kind| names.iter().map(move |name| (kind, name)));
+    Ok(pairs.map(|(kind, name)| target(kind.clone(), Some(name))).collect())
+}
+
+impl Call<'_, '_> {
+    /// The objects that files and arguments name, as the server has them, and what went wrong with others.
+    pub fn items(&mut self) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+        let args = self.parsed.args.clone();
+        self.items_of(&args)
+    }
+
+    /// As [`Call::items`], of these arguments and the files.
+    pub fn items_of(&mut self, args: &[String]) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+        let (mut items, mut failures) = (Vec::new(), Vec::new());
+        if self.parsed.has("filename") {
+            for manifest in self.manifests()? {
+                match self.get(&manifest.kind, &manifest.namespace, &manifest.name) {
+                    Ok(value) => items.push(Item { source: manifest.source, ..Item::new(&manifest.kind, value) }),
+                    Err(failure) => failures.push(failure),
+                }
+            }
+            return Ok((items, failures));
+        }
+        let targets = targets(self, args)?;
+        if targets.is_empty() {
+            return message(NOT_SPECIFIED);
+        }
+        let everything = self.parsed.switch("all") || self.parsed.switch("all-namespaces");
+        let selected = self.parsed.has("selector") || self.parsed.has("field-selector");
+        for target in targets {
+            let Target { kind, name } = target;
+            match name {
+                Some(_) if selected || self.parsed.switch("all") => {
+                    return message("name cannot be provided when a selector is specified");
+                }
+                Some(name) => {
+                    let namespace = self.namespace.clone();
+                    match self.get(&kind, &namespace, &name) {
+                        Ok(value) => items.push(Item::new(&kind, value)),
+                        Err(failure) => failures.push(failure),
+                    }
+                }
+                None if everything || selected => {
+                    let namespace =
+                        if self.parsed.switch("all-namespaces") { String::new() } else { self.namespace.clone() };
+                    let options = self.list_options(&kind)?;
+                    items.extend(
+                        self.list(&kind, &namespace, options)?.into_iter().map(|value| Item::new(&kind, value)),
+                    );
+                }
+                None => return message("resource(s) were provided, but no name was specified"),
+            }
+        }
+        Ok((items, failures))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_go_by_many_names() {
+        let kinds = cluster_core::api::kinds::built_in();
+        for (word, resource) in [
+            ("po", "pods"),
+            ("Pod", "pods"),
+            ("pods.v1.", "pods"),
+            ("deploy", "deployments"),
+            ("deployments.apps", "deployments"),
+            ("deployments.v1.apps", "deployments"),
+            ("netpol", "networkpolicies"),
+            ("ingresses.networking", "ingresses"),
+            ("events", "events"),
+        ] {
+            assert_eq!(find_kind(kinds, word).map(|kind| &*kind.resource), Some(resource), "{word}");
+        }
+        assert!(find_kind(kinds, "podz").is_none());
+        let all: Vec<String> = find_kinds(kinds, "all").unwrap().iter().map(|kind| kind.resource.to_string()).collect();
+        assert_eq!(all[..4], ["pods", "replicationcontrollers", "services", "daemonsets"]);
+    }
+}

@@ -1,0 +1,10 @@
+//! What was probably meant.
+
+/// The candidates that are close to a word, or begin with it, as cobra picks them.
+pub fn suggestions<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let lower = word.to_lowercase();
+    let near = |candidate: &&str| {
+        strsim::levenshtein(&lower, &candidate.to_lowercase()) <= 2 || candidate.to_lowercase().starts_with(&lower)
+    };
+    candidates.into_iter().filter(near).collect()
+}

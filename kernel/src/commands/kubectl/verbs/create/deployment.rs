@@ -1,0 +1,72 @@
+//! `kubectl create deployment`
+
+use k8s_openapi::api::apps::v1::Deployment;
+use serde_json::{Value, json};
+
+use super::super::super::failure::{Outcome, message};
+use super::super::super::flags::{integer, text};
+use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
+use super::super::super::verb::{Call, Verb};
+use super::{SAVE_CONFIG, VALIDATE, command_of, generated, name_of};
+
+pub const VERB: Verb = Verb {
+    name: "create deployment",
+    aliases: &["deploy", "dep"],
+    about: "Create a deployment with the specified name",
+    usage: "create deployment NAME --image=image -- [COMMAND] [args...] [options]",
+    flags: &[
+        OUTPUT,
+        TEMPLATE,
+        SHOW_MANAGED_FIELDS,
+        DRY_RUN,
+        FIELD_MANAGER,
+        VALIDATE,
+        SAVE_CONFIG,
+        text("image"),
+        integer("replicas").short('r'),
+        integer("port"),
+    ],
+    run,
+};
+
+fn run(call: &mut Call<'_, '_>) -> Outcome {
+    let images: Vec<String> = call.parsed.list("image").map(str::to_owned).collect();
+    if images.is_empty() {
+        return message("required flag(s) \"image\" not set");
+    }
+    let name = name_of(call)?;
+    let command = command_of(call);
+    if images.len() > 1 && !command.is_empty() {
+        return message("cannot specify multiple --image options and command");
+    }
+    let replicas = call.parsed.integer("replicas").unwrap_or(1);
+    let port = call.parsed.integer("port").filter(|port| *port > 0);
+    let mut containers: Vec<Value> = images.iter().map(|image| container(image)).collect();
+    if let Some(first) = containers.first_mut() {
+        if !command.is_empty() {
+            first["command"] = command.into();
+        }
+        if let Some(port) = port {
+            first["ports"] = json!([{"containerPort": port}]);
+        }
+    }
+    let deployment = json!({
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "strategy": {},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers}},
+        },
+        "status": {},
+    });
+    generated::<Deployment>(call, deployment, "failed to create deployment: ")
+}
+
+/// A container called by its image: `docker.io/library/nginx:1.27` makes `nginx`.
+fn container(image: &str) -> Value {
+    let name = image.rsplit('/').next().unwrap_or(image);
+    let name = name.split(['@', ':']).next().unwrap_or(name).to_lowercase();
+    let name: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    json!({"name": name, "image": image, "resources": {}})
+}

@@ -1,0 +1,133 @@
+//! `kubectl create`: from files, or one kind of object from flags, one file a kind.
+
+pub mod configmap;
+pub mod deployment;
+pub mod namespace;
+pub mod secret;
+pub mod service;
+pub mod serviceaccount;
+pub mod sources;
+
+use cluster_core::api::kind::{KindRef, Resource};
+use cluster_core::api::request::{FieldValidation, Options};
+use serde_json::Value;
+
+use super::super::failure::{Failure, Outcome, all_of, message, usage};
+use super::super::flags::{Flag, optional, switch, text};
+use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
+use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
+use super::super::resources::Item;
+use super::super::verb::{Call, Verb};
+use super::apply;
+
+pub const VALIDATE: Flag = optional("validate", "strict");
+pub const SAVE_CONFIG: Flag = switch("save-config");
+
+pub const CREATE: Verb = Verb {
+    name: "create",
+    aliases: &[],
+    about: "Create a resource from a file or from stdin",
+    usage: "create -f FILENAME [options]",
+    flags: &[
+        FILENAME,
+        RECURSIVE,
+        KUSTOMIZE,
+        OUTPUT,
+        TEMPLATE,
+        SHOW_MANAGED_FIELDS,
+        DRY_RUN,
+        FIELD_MANAGER,
+        VALIDATE,
+        SAVE_CONFIG,
+        text("selector").short('l'),
+        text("raw"),
+    ],
+    run,
+};
+
+/// How strictly fields are checked that a kind does not have.
+pub fn validation(call: &Call<'_, '_>) -> Result<FieldValidation, Failure> {
+    match call.parsed.text("validate") {
+        None | Some("strict" | "true") => Ok(FieldValidation::Strict),
+        Some("warn") => Ok(FieldValidation::Warn),
+        Some("ignore" | "false") => Ok(FieldValidation::Ignore),
+        Some(other) => message(format!(
+            "invalid - validate option {other:?}; must be one of: strict (or true), warn, ignore (or false)"
+        )),
+    }
+}
+
+fn run(call: &mut Call<'_, '_>) -> Outcome {
+    if !call.parsed.args.is_empty() {
+        return usage(format!("Unexpected args: [{}]", call.parsed.args.join(" ")));
+    }
+    if !call.parsed.has("filename") {
+        return message("must specify one of -f and -k");
+    }
+    let dry_run = call.dry_run()?;
+    validation(call)?;
+    call.format()?;
+    let (items, mut failures) = call.manifests_so_far()?;
+    if items.is_empty() && failures.is_empty() {
+        return message("no objects passed to create");
+    }
+    for item in items {
+        if let Err(failure) = send(call, &item, dry_run) {
+            let source = item.source.unwrap_or_default();
+            failures.push(failure.prefixed(&format!("error when creating {source:?}: ")));
+        }
+    }
+    all_of(failures)
+}
+
+/// Sends an object and tells of it: `deployment.apps/web created`.
+pub fn send(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Outcome {
+    if dry_run == DryRun::Client {
+        return call.changed(item, "created", dry_run);
+    }
+    let options = Options {
+        dry_run: dry_run == DryRun::Server,
+        field_manager: call.parsed.text("field-manager").unwrap_or("kubectl-create").to_owned(),
+        field_validation: validation(call)?,
+        ..Options::default()
+    };
+    let body = match call.parsed.switch("save-config") {
+        true => apply::with_last_applied(&item.value),
+        false => item.value.clone(),
+    };
+    let created = call.create(&item.kind, &item.namespace, body, options)?;
+    call.changed(&Item::new(&item.kind, created), "created", dry_run)
+}
+
+/// The one name that the arguments must give.
+pub fn name_of(call: &Call<'_, '_>) -> Result<String, Failure> {
+    let before = call.parsed.before_dash.unwrap_or(call.parsed.args.len());
+    match &call.parsed.args[..before] {
+        [name] => Ok(name.clone()),
+        args => usage(format!("exactly one NAME is required, got {}", args.len())),
+    }
+}
+
+/// What stands behind `--`.
+pub fn command_of(call: &Call<'_, '_>) -> Vec<String> {
+    call.parsed.before_dash.map(|before| call.parsed.args[before..].to_vec()).unwrap_or_default()
+}
+
+/// Creates what flags describe. `what` is how a failure names it: `failed to create deployment: …`.
+pub fn generated<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, what: &str) -> Outcome {
+    let dry_run = call.dry_run()?;
+    let kind = KindRef::of::<K>();
+    value["apiVersion"] = kind.api_version().into();
+    value["kind"] = kind.kind.to_string().into();
+    if kind.namespaced && call.explicit_namespace {
+        value["metadata"]["namespace"] = call.namespace.as_str().into();
+    }
+    let mut item = Item::new(kind, value);
+    if kind.namespaced {
+        item.namespace.clone_from(&call.namespace);
+    }
+    send(call, &item, dry_run).map_err(|failure| match failure {
+        Failure::Server(status) if !what.is_empty() => Failure::Message(format!("{what}{}", status.message)),
+        other => other,
+    })
+}

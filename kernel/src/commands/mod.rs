@@ -1,0 +1,29 @@
+//! The programs that a person types into a cell: kubectl and its companions. Each speaks to the cluster as a client
+//! and writes the text that the real program writes.
+
+pub mod api;
+pub mod context;
+pub mod files;
+pub mod kubectl;
+
+pub use api::Api;
+pub use context::{Context, Stream};
+
+/// A program by the name under which it is called.
+pub trait Program: Sync {
+    fn name(&self) -> &'static str;
+
+    /// Runs with the words after the program's name; returns the exit code.
+    fn run(&self, args: &[String], context: &mut Context<'_>) -> i32;
+
+    /// One line that says what it is for.
+    fn about(&self) -> &'static str;
+}
+
+/// Every program there is.
+pub const ALL: &[&dyn Program] = &[&kubectl::Kubectl];
+
+/// The program of that name.
+pub fn find(name: &str) -> Option<&'static dyn Program> {
+    ALL.iter().copied().find(|program| program.name() == name)
+}
