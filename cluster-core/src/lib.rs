@@ -5,7 +5,6 @@
 //! [`runtime`] → status → [`trace`]. [`cluster`] wires them together and makes the steps; [`world`] is what each part
 //! is handed when its turn comes; [`faults`] sit where parts meet.
 
-pub mod api;
 pub mod apiserver;
 pub mod clock;
 pub mod cluster;
@@ -23,3 +22,5 @@ pub mod watch;
 pub mod world;
 
 pub use cluster::{Cluster, Config};
+/// A crate of its own, because the types of all kinds take long to compile and seldom change.
+pub use cluster_api as api;

@@ -8,15 +8,15 @@ const FILE_LINES_MAX: usize = 600;
 
 /// A folder or file, and the words that its code must not contain.
 const ABSENCES: &[(&str, &str)] = &[
-    ("cluster-core/src", "std::fs std::io std::env::var std::process std::thread tokio print! println! eprintln! dbg!"),
-    ("cluster-core/src", "std::net::TcpStream std::net::TcpListener std::net::UdpSocket std::net::ToSocketAddrs"),
-    ("cluster-core/src", "std::time::Instant SystemTime Timestamp::now Zoned::now"),
-    ("cluster-core/src", "std::collections::HashMap std::collections::HashSet RandomState"),
-    ("cluster-core/src", "thread_rng rand::rng getrandom from_os_rng from_entropy new_v4"),
+    ("cluster-core", "std::fs std::io std::env::var std::process std::thread tokio print! println! eprintln! dbg!"),
+    ("cluster-core", "std::net::TcpStream std::net::TcpListener std::net::UdpSocket std::net::ToSocketAddrs"),
+    ("cluster-core", "std::time::Instant SystemTime Timestamp::now Zoned::now"),
+    ("cluster-core", "std::collections::HashMap std::collections::HashSet RandomState"),
+    ("cluster-core", "thread_rng rand::rng getrandom from_os_rng from_entropy new_v4"),
     ("cluster-core/src/clock.rs", "crate::api crate::store crate::apiserver crate::controllers"),
     ("cluster-core/src/random.rs", "crate::api crate::store crate::apiserver crate::controllers"),
-    ("cluster-core/src/api", "crate::apiserver crate::store crate::controllers crate::scheduler crate::cluster"),
-    ("cluster-core/src/api", "crate::kubelet crate::runtime crate::network"),
+    ("cluster-core/api/src", "crate::apiserver crate::store crate::controllers crate::scheduler crate::cluster"),
+    ("cluster-core/api/src", "crate::kubelet crate::runtime crate::network"),
     ("cluster-core/src/apiserver", "crate::controllers crate::scheduler crate::kubelet crate::runtime crate::cluster"),
     ("cluster-core/src/store.rs", "crate::apiserver crate::controllers crate::scheduler crate::kubelet k8s_openapi"),
     ("cluster-core/src/watch.rs", "crate::controllers crate::scheduler crate::kubelet k8s_openapi"),

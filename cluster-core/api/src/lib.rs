@@ -1,5 +1,6 @@
 //! The API's nouns: objects and their kinds, requests and responses, selectors, quantities. No behaviour of any kind.
 
+pub mod cause;
 pub mod kind;
 pub mod kinds;
 pub mod merge_keys;

@@ -8,7 +8,7 @@ use super::kind::{KindRef, Resource};
 use super::object::Object;
 use super::selector::{FieldSelector, Selector};
 use super::{Key, Name};
-use crate::trace::{Actor, Causes};
+use crate::cause::{Actor, Causes};
 
 /// One request of one client.
 #[derive(Clone, Debug)]

@@ -87,7 +87,7 @@ mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
 
     use super::*;
-    use crate::api::kind::KindRef;
+    use crate::kind::KindRef;
 
     #[test]
     fn a_path_leads_from_type_to_type() {
