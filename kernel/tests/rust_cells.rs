@@ -4,10 +4,12 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use cluster_core::api::request::{Body, Request, Verb};
+use cluster_core::{Cluster, Config};
 use kernetes::output::{CellError, Output, Sink};
 use kernetes::rust_cells::{RemoteController, RustCells};
 use kernetes_controller::wire::Ask;
-use kernetes_controller::{Key, Time, Value, json};
+use kernetes_controller::{Key, Object as _, Time, Value, json};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -98,7 +100,8 @@ impl Controller for PoolController {
         let mut plan = Plan::new();
         for n in view.owned("v1", "Pod", &pool).len()..pool.spec()["replicas"].as_u64().unwrap() as usize {
             let name = format!("{}-{n}", pool.name());
-            let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}});
+            let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                "spec": {"containers": [{"name": "web", "image": "nginx"}]}});
             plan.create(child_of(&pool, pod), "too few Pods");
         }
         plan.requeue_after(Duration::from_secs(30))
@@ -231,6 +234,57 @@ fn a_notebook_of_rust_cells() {
     let completion = cells.complete("let x = Plan::", 14);
     assert!(completion.matches.iter().any(|one| one.text.starts_with("requeue_after")), "{completion:?}");
     println!("{:?}", cells.inspect("Plan::new()", 3));
+}
+
+#[test]
+#[ignore = "compiles Rust cells"]
+fn a_controller_joins_the_cluster() {
+    let _one_at_a_time = ONE_AT_A_TIME.lock();
+    let mut cluster = Cluster::new(Config::default());
+    let settle = |cluster: &mut Cluster| cluster.settle(Duration::from_secs(60), |_| true);
+    let create = |cluster: &mut Cluster, object: Value| {
+        let kind = cluster.kind(object.api_version(), object.kind()).expect("a kind that is served").clone();
+        let key = cluster_core::api::Key::new(object.namespace(), "");
+        let mut request = Request::new(&"kubectl".into(), Verb::Create, &kind, key);
+        request.body = Body::Json(object);
+        cluster.request(request).expect("created");
+        settle(cluster);
+    };
+    let pods = |cluster: &Cluster| {
+        let kind = cluster.kind("v1", "Pod").expect("Pods");
+        cluster.list_of(kind, "shop").map(|pod| pod.key.name.to_string()).collect::<Vec<_>>()
+    };
+    create(&mut cluster, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+
+    let mut cells = RustCells::new();
+    let (controllers, _) = run(&mut cells, POOL);
+    let controller = controllers.expect("a controller").remove(0);
+    let error = controller.clone().client(cluster.kinds()).err().expect("no CustomResourceDefinition yet");
+    assert!(error.evalue.contains("apply its CustomResourceDefinition"), "{}", error.evalue);
+
+    create(
+        &mut cluster,
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "pools.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"kind": "Pool", "plural": "pools", "singular": "pool", "listKind": "PoolList"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+            },
+        }),
+    );
+    cluster.join(controller.client(cluster.kinds()).expect("Pool is served now"));
+    let pool = json!({"apiVersion": "example.com/v1", "kind": "Pool",
+        "metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 3}});
+    create(&mut cluster, pool);
+    assert_eq!(pods(&cluster), ["web-0", "web-1", "web-2"]);
+    let writer = cluster.controllers().map(|(name, on)| format!("{name} {on}")).last();
+    assert_eq!(writer.as_deref(), Some("pool-controller true"));
+    let mut screen = Screen::default();
+    cells.drain(&mut screen);
+    assert!(screen.stdout().starts_with("looking at shop/web\n"), "{}", screen.stdout());
 }
 
 #[test]

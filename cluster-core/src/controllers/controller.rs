@@ -49,6 +49,8 @@ pub enum Enqueue {
     Itself,
     /// The object's controlling owner, if it is of this kind.
     Owner(KindRef),
+    /// Every object of this kind, in the namespace of what changed (anywhere, if that has none).
+    Each(KindRef),
     /// What this function says.
     With(fn(&View<'_>, &Change) -> Vec<Key>),
 }

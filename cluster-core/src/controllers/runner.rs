@@ -233,6 +233,11 @@ impl Runner {
                             }
                         }
                     }
+                    Enqueue::Each(kind) => {
+                        for object in view.list_of(kind, &change.key().namespace) {
+                            entry.queue.add(&object.key, causes);
+                        }
+                    }
                     Enqueue::With(keys) => {
                         for key in keys(&view, change) {
                             entry.queue.add(&key, causes);

@@ -7,8 +7,9 @@ mod protocol;
 mod runtime;
 
 use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use evcxr::{CommandContext, CompilationError, Error};
 use protocol::{Candidate, CompileError, FOLDER_VARIABLE, Reply, Request};
@@ -45,16 +46,13 @@ fn listen() -> mpsc::Receiver<Request> {
 }
 
 fn end() -> ! {
-    // The kernel started this program as the leader of a process group.
-    let group = getpid();
-    // SAFETY: no handler of ours runs.
-    unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
-    let _ = kill_process_group(group, Signal::TERM);
-    std::thread::sleep(Duration::from_millis(50));
+    // The folder can be removed for good only when all that write into it have ended, this program included.
     if let Some(folder) = std::env::var_os(FOLDER_VARIABLE) {
-        let _ = std::fs::remove_dir_all(folder);
+        let mut remover = Command::new("sh");
+        let _ = remover.args(["-c", "sleep 0.1; rm -rf \"$0\""]).arg(folder).process_group(0).spawn();
     }
-    let _ = kill_process_group(group, Signal::KILL);
+    // The kernel started this program as the leader of a process group.
+    let _ = kill_process_group(getpid(), Signal::KILL);
     std::process::exit(0)
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
+use std::time::Duration;
 
 use kernetes_controller::Watches;
 use kernetes_controller::wire::{Dialog, FromCell, SOCKET_VARIABLE};
@@ -217,7 +218,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        // A compiler that was just killed may still be finishing a write.
+        for _ in 0..10 {
+            if fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 

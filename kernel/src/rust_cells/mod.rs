@@ -2,10 +2,11 @@
 //!
 //! The way of a cell: [`RustCells::evaluate`] → `evaluation` (one request, its output as it comes) → `child` (the process
 //! and its private folder) → the program in `rust-cells/`. A controller that a cell runs connects back and is then a
-//! [`RemoteController`]. When a cell has to be stopped, so must its process: then a new one starts in the background and
+//! [`RemoteController`], which [`RemoteController::client`] makes a client of the cluster. When a cell has to be stopped, so must its process: then a new one starts in the background and
 //! runs the earlier cells that succeeded again, without output, so that what they defined lives on.
 
 mod child;
+mod client;
 mod errors;
 mod evaluation;
 #[path = "../../rust-cells/src/protocol.rs"]

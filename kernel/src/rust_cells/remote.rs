@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct RemoteController {
     pub name: String,
     pub watches: Watches,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl RemoteController {
