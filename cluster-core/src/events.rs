@@ -37,7 +37,11 @@ impl Recorder {
                 return None;
             }
             known.count += 1;
-            let body = json!({"count": known.count, "lastTimestamp": now.to_meta()});
+            let body = if note.action.is_empty() {
+                json!({"count": known.count, "lastTimestamp": now.to_meta()})
+            } else {
+                json!({"series": {"count": known.count, "lastObservedTime": now.to_micro_time()}})
+            };
             let kind = KindRef::of::<Event>();
             return Some(Request::patch(actor, kind, known.key.clone(), PatchType::Merge, body).because("seen again"));
         }
@@ -66,12 +70,36 @@ fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object 
         reason: Some(note.reason.into()),
         message: Some(note.message.clone()),
         type_: Some(if note.warning { "Warning" } else { "Normal" }.into()),
-        source: Some(EventSource { component: Some(component.clone()), host: node_of(actor).map(str::to_owned) }),
+        ..Event::default()
+    };
+    let event = if note.action.is_empty() {
+        recorded_as_core(event, component, node_of(actor), now)
+    } else {
+        recorded_as_events(event, component, note.action, now)
+    };
+    Object::new::<Event>(namespace, &name, event)
+}
+
+/// As client-go's older recorder writes them.
+fn recorded_as_core(event: Event, component: String, host: Option<&str>, now: Time) -> Event {
+    Event {
+        source: Some(EventSource { component: Some(component.clone()), host: host.map(str::to_owned) }),
         reporting_component: Some(component),
         first_timestamp: Some(now.to_meta()),
         last_timestamp: Some(now.to_meta()),
         count: Some(1),
-        ..Event::default()
-    };
-    Object::new::<Event>(namespace, &name, event)
+        ..event
+    }
+}
+
+/// As its newer one does, for components that use `events.k8s.io`.
+fn recorded_as_events(event: Event, component: String, action: &str, now: Time) -> Event {
+    Event {
+        action: Some(action.to_owned()),
+        event_time: Some(now.to_micro_time()),
+        reporting_instance: Some(format!("{component}-control-plane")),
+        reporting_component: Some(component),
+        source: Some(EventSource::default()),
+        ..event
+    }
 }

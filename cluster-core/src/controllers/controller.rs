@@ -131,12 +131,14 @@ pub struct EventNote {
     pub source: Option<&'static str>,
     /// Told again, it does not even count.
     pub once: bool,
+    /// What was being done. A component that says this writes Events of `events.k8s.io`, as kube-scheduler does.
+    pub action: &'static str,
 }
 
 impl EventNote {
     pub fn normal(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
         let (regarding, message) = (regarding.clone(), message.into());
-        EventNote { regarding, warning: false, reason, message, source: None, once: false }
+        EventNote { regarding, warning: false, reason, message, source: None, once: false, action: "" }
     }
 
     pub fn warning(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
@@ -149,6 +151,10 @@ impl EventNote {
 
     pub fn once(self) -> EventNote {
         EventNote { once: true, ..self }
+    }
+
+    pub fn doing(self, action: &'static str) -> EventNote {
+        EventNote { action, ..self }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::node::NodeInfo;
 use super::pod::{Namespaces, PodInfo};
 use super::spreading::Owners;
+use super::volumes::Volumes;
 use crate::api::object::Object;
 use crate::api::{Key, Name};
 
@@ -22,6 +23,7 @@ pub struct Cache {
     /// Pods that wait for room that preemption makes on a node.
     pub nominated: imbl::OrdMap<Key, (Name, Arc<PodInfo>)>,
     pub owners: Owners,
+    pub volumes: Volumes,
     pub namespaces: Namespaces,
     generation: u64,
 }

@@ -61,7 +61,8 @@ impl<'a> Cycle<'a> {
     }
 
     fn check_around(&self, node: &NodeInfo) -> Result<(), Rejection> {
-        if self.domains.is_empty() && self.ask.affinity.is_empty() && !self.cache.any_affinity() {
+        let ask = self.ask;
+        if self.domains.is_empty() && ask.affinity.is_empty() && ask.claims.is_empty() && !self.cache.any_affinity() {
             return Ok(());
         }
         let around = filters::ALL.iter().filter(|filter| !filter.looks_at_node_alone());
@@ -145,6 +146,8 @@ pub struct Evaluation {
     pub passed: Vec<Passed>,
     /// What holds for the nodes that were not looked at because the pod names others.
     pub unnamed: Option<Rejection>,
+    /// Why no node was looked at.
+    pub refusal: Option<String>,
 }
 
 /// A node that passed, by its position, with the points of each plugin times its weight.
@@ -166,6 +169,10 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
     cycle.wishes = class.wishes.clone();
     let nodes = cache.nodes().len();
     let mut evaluation = Evaluation { nodes, ..Evaluation::default() };
+    evaluation.refusal = cache.volumes.refusal(&pod.ask);
+    if nodes == 0 || evaluation.refusal.is_some() {
+        return evaluation;
+    }
     let seen = Arc::make_mut(&mut class.seen);
     seen.resize_with(nodes, Seen::default);
     let mut candidates: Vec<(&NodeInfo, [i64; scores::COUNT])> = Vec::new();

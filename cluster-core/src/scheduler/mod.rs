@@ -15,16 +15,21 @@ mod report;
 mod scores;
 mod spreading;
 mod verdict;
+mod volumes;
 
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ReplicationController, Service};
+use k8s_openapi::api::core::v1::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+};
+use k8s_openapi::api::storage::v1::StorageClass;
 use serde_json::json;
 
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::request::{Body, Request, Verb};
+use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::trace::{Actor, Causes, Sequence};
@@ -37,6 +42,7 @@ use pod::{Asks, PodInfo};
 use preemption::Outcome;
 use queue::{Entry, Queue};
 use verdict::History;
+use volumes::Step;
 
 pub use verdict::{NodeVerdict, Verdict};
 
@@ -68,6 +74,8 @@ pub struct Scheduler {
     /// Where the next search for nodes begins.
     start: usize,
     binding: imbl::OrdMap<Key, Binding>,
+    /// Those of them whose claims must be bound first.
+    waiting_for_volumes: imbl::OrdSet<Key>,
     /// A cycle is on the timeline.
     is_due: bool,
     backoff_alarm: Option<Time>,
@@ -80,6 +88,8 @@ struct Binding {
     pod: Arc<PodInfo>,
     node: Name,
     causes: Causes,
+    /// What is to be written for the pod's claims.
+    volumes: Vec<Step>,
 }
 
 impl Scheduler {
@@ -93,6 +103,9 @@ impl Scheduler {
             ReplicaSet::kind(),
             StatefulSet::kind(),
             ReplicationController::kind(),
+            StorageClass::kind(),
+            PersistentVolume::kind(),
+            PersistentVolumeClaim::kind(),
             Pod::kind(),
         ];
         for kind in kinds {
@@ -153,6 +166,13 @@ impl Scheduler {
 
     /// Sets the timers for what is to come next.
     fn look_again(&mut self, world: &mut World) {
+        for key in self.waiting_for_volumes.clone() {
+            let binding = self.binding.get(&key);
+            if binding.is_none_or(|binding| self.cache.volumes.are_bound(&binding.volumes)) {
+                self.waiting_for_volumes.remove(&key);
+                self.send_binding(key, world);
+            }
+        }
         if self.queue.has_next(world.now) && !self.is_due {
             self.is_due = true;
             let delay = world.random.between(world.settings.reconcile.0, world.settings.reconcile.1);
@@ -182,6 +202,8 @@ impl Scheduler {
             }
         } else if object.is::<Namespace>() {
             self.cache.namespaces.insert(object.key.name.clone(), object.clone());
+        } else if self.cache.volumes.put(object) {
+            self.changed(&Change::Volumes, sequence, now);
         } else {
             self.cache.owners.put(object);
         }
@@ -195,6 +217,8 @@ impl Scheduler {
             self.changed(&Change::NodeRemoved, sequence, now);
         } else if object.is::<Namespace>() {
             self.cache.namespaces.remove(&object.key.name);
+        } else if self.cache.volumes.remove(object) {
+            self.changed(&Change::Volumes, sequence, now);
         } else {
             self.cache.owners.remove(object);
         }
@@ -286,14 +310,32 @@ impl Scheduler {
     /// Takes the pod for bound from now on, so that the next cycle sees its place taken, and sends the binding.
     fn assume(&mut self, pod: &Arc<PodInfo>, node: &Name, causes: Causes, world: &mut World) {
         let key = pod.key().clone();
+        let volumes =
+            self.cache.node(node).and_then(|info| self.cache.volumes.steps(&pod.ask, info)).unwrap_or_default();
+        self.cache.volumes.promise(&volumes);
         self.cache.place(pod.clone(), node);
-        self.binding.insert(key.clone(), Binding { pod: pod.clone(), node: node.clone(), causes });
+        self.binding.insert(key.clone(), Binding { pod: pod.clone(), node: node.clone(), causes, volumes });
+        self.send_binding(key, world);
+    }
+
+    fn send_binding(&self, key: Key, world: &mut World) {
         let latency = world.api_latency();
         world.after(latency, Class::Work, Event::Scheduler(Wake::Bind(self.incarnation, key)));
     }
 
     fn bind(&mut self, key: &Key, world: &mut World) {
-        let Some(Binding { pod, node, causes }) = self.binding.remove(key) else { return };
+        let Some(Binding { pod, node, causes, volumes }) = self.binding.get(key).cloned() else { return };
+        let sent = world.trace.next_sequence();
+        if !self.cache.volumes.are_bound(&volumes) {
+            let mut steps = volumes.iter();
+            match steps.try_for_each(|step| self.cache.volumes.carry_out(step, &node, &causes, world)) {
+                Ok(()) => {
+                    self.waiting_for_volumes.insert(key.clone());
+                }
+                Err(status) => self.binding_failed(key, "PreBind plugin \"VolumeBinding\"", &status, sent, world),
+            }
+            return;
+        }
         let body = json!({
             "apiVersion": "v1",
             "kind": "Binding",
@@ -305,27 +347,34 @@ impl Scheduler {
             body: Body::Json(body),
             ..Request::new(&actor(), Verb::Create, KindRef::of::<Pod>(), key.clone())
         };
-        let sent = world.trace.next_sequence();
         match world.request(request.caused_by(causes).because("the best node for it")) {
-            Ok(_) => report::scheduled(&pod.object, &node, sent, world),
-            Err(status) => {
-                // If it was bound by somebody else, the watch has told where, or will.
-                if self.queue.has(key) {
-                    self.cache.take_away(key);
-                    self.changed(&Change::PodRemoved(&pod.ask), sent, world.now);
-                    self.queue.retry(key, sent, world.now);
-                }
-                if !status.is_not_found() {
-                    report::binding_failed(&pod.object, &status.message, sent, world);
-                }
+            Ok(_) => {
+                self.binding.remove(key);
+                report::scheduled(&pod.object, &node, sent, world);
             }
+            Err(status) => self.binding_failed(key, "Bind plugin \"DefaultBinder\"", &status, sent, world),
+        }
+    }
+
+    fn binding_failed(&mut self, key: &Key, at: &str, status: &Status, sent: Sequence, world: &mut World) {
+        let binding = self.binding.remove(key);
+        self.cache.volumes.take_back(binding.as_ref().map(|binding| &*binding.volumes).unwrap_or_default());
+        // If it was bound by somebody else, the watch has told where, or will.
+        let waiting = self.queue.get(key).map(|entry| entry.pod.clone());
+        if let Some(pod) = &waiting {
+            self.cache.take_away(key);
+            self.changed(&Change::PodRemoved(&pod.ask), sent, world.now);
+            self.queue.retry(key, sent, world.now);
+        }
+        if let Some(pod) = waiting.or(binding.map(|binding| binding.pod)).filter(|_| !status.is_not_found()) {
+            report::binding_failed(&pod.object, at, &status.message, sent, world);
         }
     }
 
     /// No node passed: makes room on one if that helps, tells it, and lets the pod wait. Returns what was told.
     fn give_up(&mut self, entry: &Entry, evaluation: &Evaluation, world: &mut World) -> String {
         let pod = &entry.pod;
-        let nomination = if evaluation.nodes == 0 {
+        let nomination = if evaluation.nodes == 0 || evaluation.refusal.is_some() {
             Outcome::Refuse(String::new())
         } else {
             preemption::preempt(pod, evaluation, &self.cache, &mut world.random)
@@ -333,6 +382,8 @@ impl Scheduler {
         let message = match &nomination {
             _ if evaluation.nodes == 0 => "no nodes available to schedule pods".to_owned(),
             Outcome::Nominate { .. } => evaluation.message(),
+            // Plugins that would have a say now have not prepared themselves, and miss what they would have noted.
+            _ if evaluation.refusal.is_some() => format!("{} not found", evaluation.message()),
             // The plugin for dynamic resources has its say first: there never are any.
             Outcome::Refuse(why) => format!("{} no new claims to deallocate, preemption: {why}", evaluation.message()),
         };
@@ -557,6 +608,8 @@ mod tests {
         pod(&mut cluster, "p", json!({}), json!({"schedulingGates": [{"name": "example.com/g"}]}));
         settle(&mut cluster);
         assert_eq!((node_of(&cluster, "p"), events(&cluster, "p").len()), (None, 0));
+        let conditions = cluster.get::<Pod>("default", "p").unwrap().status::<Pod>().conditions.clone().unwrap();
+        assert_eq!(conditions[0].reason.as_deref(), Some("SchedulingGated"));
     }
 
     #[test]
@@ -612,6 +665,47 @@ mod tests {
         assert_eq!(high.status::<Pod>().nominated_node_name.as_deref(), Some("a"));
         let uid = high.uid().to_owned();
         assert_eq!(events(&cluster, "low")[1], format!("Preempted Preempted by pod {uid} on node a"));
+    }
+
+    #[test]
+    fn a_claim_that_waits_for_its_pod_decides_with_it() {
+        let mut cluster = cluster();
+        for name in ["a", "b"] {
+            node(&mut cluster, name, "8", json!({}));
+        }
+        let claiming = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]});
+        pod(&mut cluster, "p", json!({}), claiming);
+        settle(&mut cluster);
+        assert_eq!(told(&cluster, "p"), "0/2 nodes are available: persistentvolumeclaim \"c\" not found. not found");
+
+        let mode = "WaitForFirstConsumer";
+        let class = json!({"metadata": {"name": "local"}, "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": mode});
+        let class = Object::from_json(StorageClass::kind(), class).unwrap();
+        cluster.request(Request::create(&"kubectl".into(), class)).unwrap();
+        let at_b = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["b"]});
+        let volume = json!({
+            "metadata": {"name": "disk"},
+            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local",
+                "hostPath": {"path": "/d"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [at_b]}]}}},
+            "status": {"phase": "Available"},
+        });
+        create::<PersistentVolume>(&mut cluster, volume);
+        let claim = json!({
+            "metadata": {"name": "c"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "local", "resources": {"requests": {"storage": "1Gi"}}},
+        });
+        create::<PersistentVolumeClaim>(&mut cluster, claim);
+        settle(&mut cluster);
+        let disk = cluster.get::<PersistentVolume>("", "disk").unwrap().spec::<PersistentVolume>();
+        assert_eq!(disk.claim_ref.as_ref().and_then(|claim| claim.name.as_deref()), Some("c"));
+        assert_eq!(node_of(&cluster, "p"), None, "it is bound only when its claim is");
+
+        let body = json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": "disk"}});
+        let (kind, key) = (PersistentVolumeClaim::kind(), Key::new("default", "c"));
+        let patch = crate::api::request::PatchType::Merge;
+        cluster.request(Request::patch(&"controller".into(), kind, key, patch, body)).unwrap();
+        settle(&mut cluster);
+        assert_eq!(node_of(&cluster, "p").as_deref(), Some("b"));
     }
 
     #[test]

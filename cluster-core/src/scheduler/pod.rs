@@ -130,7 +130,7 @@ pub struct NodeTerm {
 }
 
 impl NodeTerm {
-    fn read(term: &core::NodeSelectorTerm) -> NodeTerm {
+    pub fn read(term: &core::NodeSelectorTerm) -> NodeTerm {
         let expressions: Vec<_> = term.match_expressions.iter().flatten().map(label_requirement).collect();
         let fields = term.match_fields.iter().flatten().filter(|field| field.key == "metadata.name");
         NodeTerm {
@@ -264,6 +264,8 @@ pub struct Ask {
     pub anti_affinity: Vec<PodTerm>,
     /// Preferred affinity with its weight, preferred anti-affinity with its weight below zero.
     pub preferred_pods: Vec<(i64, PodTerm)>,
+    /// Names of persistent volume claims.
+    pub claims: Vec<String>,
     /// Kind and name of the controlling owner.
     pub controller: Option<(String, String)>,
 }
@@ -287,6 +289,7 @@ impl Ask {
             tolerations: spec.tolerations.clone().unwrap_or_default(),
             spread: spec.topology_spread_constraints.iter().flatten().map(|c| Spread::read(c, &labels)).collect(),
             controller: pod.controller().map(|owner| (owner.kind.clone(), owner.name.clone())),
+            claims: claims(&pod.key.name, spec),
             labels,
             node_terms: None,
             preferred_nodes: Vec::new(),
@@ -410,6 +413,17 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         Some(HostPort { ip, protocol, port: number })
     });
     taken.collect()
+}
+
+/// Claims by name, and those that are made for the pod's ephemeral volumes.
+fn claims(pod: &str, spec: &PodSpec) -> Vec<String> {
+    let volumes = spec.volumes.iter().flatten();
+    let claimed = volumes.filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+        (Some(claim), _) => Some(claim.claim_name.clone()),
+        (None, Some(_)) => Some(format!("{pod}-{}", volume.name)),
+        (None, None) => None,
+    });
+    claimed.collect()
 }
 
 /// What a node offers to pods: its resources, and how many pods.

@@ -95,8 +95,8 @@ impl Queue {
         self.entries.remove(key)
     }
 
-    pub fn has(&self, key: &Key) -> bool {
-        self.entries.contains_key(key)
+    pub fn get(&self, key: &Key) -> Option<&Entry> {
+        self.entries.get(key)
     }
 
     /// Takes the pod that is to be tried next. If none is active, one that backs off goes at once

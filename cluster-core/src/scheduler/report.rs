@@ -14,12 +14,15 @@ use crate::world::World;
 
 pub fn scheduled(pod: &Object, node: &str, binding: Sequence, world: &mut World) {
     let message = format!("Successfully assigned {} to {node}", pod.key);
-    world.event(&actor(), &EventNote::normal(pod, "Scheduled", message), &Causes::from(binding));
+    let note = EventNote::normal(pod, "Scheduled", message).from(SCHEDULER_NAME).doing("Binding");
+    world.event(&actor(), &note, &Causes::from(binding));
 }
 
-pub fn binding_failed(pod: &Object, message: &str, binding: Sequence, world: &mut World) {
-    let message = format!("running Bind plugin \"DefaultBinder\": {message}");
-    world.event(&actor(), &EventNote::warning(pod, "FailedScheduling", message), &Causes::from(binding));
+/// `at` is the plugin that failed.
+pub fn binding_failed(pod: &Object, at: &str, message: &str, binding: Sequence, world: &mut World) {
+    let message = format!("running {at}: {message}");
+    let note = EventNote::warning(pod, "FailedScheduling", message).from(SCHEDULER_NAME).doing("Scheduling");
+    world.event(&actor(), &note, &Causes::from(binding));
 }
 
 /// The condition, the Event, and the node that the pod is nominated to.
@@ -39,7 +42,8 @@ pub fn unschedulable(pod: &Object, message: &str, nominated: Option<&str>, cause
     if pod.status::<Pod>().nominated_node_name.as_deref() != nominated {
         status["nominatedNodeName"] = json!(nominated);
     }
-    world.event(&actor(), &EventNote::warning(pod, "FailedScheduling", message), &causes);
+    let note = EventNote::warning(pod, "FailedScheduling", message).from(SCHEDULER_NAME).doing("Scheduling");
+    world.event(&actor(), &note, &causes);
     patch_status(pod, status, "no node fits", &causes, world);
 }
 
@@ -64,7 +68,8 @@ pub fn evict(victim: &Object, preemptor: &Object, node: &str, causes: &Causes, w
     let delete = delete.because(format!("{} has a higher priority", preemptor.key)).caused_by(causes.clone());
     if world.request(delete).is_ok() {
         let message = format!("Preempted by pod {} on node {node}", preemptor.uid());
-        world.event(&actor(), &EventNote::normal(victim, "Preempted", message), causes);
+        let note = EventNote::normal(victim, "Preempted", message).from(SCHEDULER_NAME).doing("Preempting");
+        world.event(&actor(), &note, causes);
     }
 }
 

@@ -94,6 +94,9 @@ pub fn unavailable<'a>(nodes: usize, reasons: impl Iterator<Item = (&'a str, usi
 impl Evaluation {
     /// Why no node passed.
     pub fn message(&self) -> String {
+        if let Some(refusal) = &self.refusal {
+            return format!("0/{} nodes are available: {refusal}.", self.nodes);
+        }
         let rejected = self.rejected.iter().flat_map(|(_, rejection)| &rejection.reasons).map(|reason| (&**reason, 1));
         let others = self.unnamed.iter().flat_map(|rejection| &rejection.reasons);
         let others = others.map(|reason| (&**reason, self.nodes - self.looked_at));
@@ -104,7 +107,8 @@ impl Evaluation {
     pub fn refused_by(&self) -> Vec<&'static str> {
         let plugins = self.rejected.iter().map(|(_, rejection)| rejection.plugin);
         let others = self.unnamed.iter().map(|rejection| rejection.plugin);
-        let mut all: Vec<&'static str> = plugins.chain(others).collect();
+        let refusal = self.refusal.iter().map(|_| "VolumeBinding");
+        let mut all: Vec<&'static str> = plugins.chain(others).chain(refusal).collect();
         all.sort_unstable();
         all.dedup();
         all

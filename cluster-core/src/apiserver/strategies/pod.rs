@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodSecurityContext, PodSpec, Probe, ResourceRequirements};
+use k8s_openapi::api::core::v1::{
+    Container, Pod, PodCondition, PodSecurityContext, PodSpec, Probe, ResourceRequirements,
+};
 
 use crate::api::object::Object;
 use crate::api::quantity;
@@ -18,11 +20,22 @@ impl Strategy for Rules {
         default_spec(object.spec_mut::<Pod>());
     }
 
-    fn prepare_create(&self, object: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
+    fn prepare_create(&self, object: &mut Object, _: &ApiServer, moment: &mut Moment<'_>) -> Result<(), Status> {
         let class = qos_class(object.spec::<Pod>());
+        let gated = object.spec::<Pod>().scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
         let status = object.status_mut::<Pod>();
         status.phase = Some("Pending".into());
         status.qos_class = Some(class.into());
+        if gated {
+            status.conditions = Some(vec![PodCondition {
+                type_: "PodScheduled".into(),
+                status: "False".into(),
+                reason: Some("SchedulingGated".into()),
+                message: Some("Scheduling is blocked due to non-empty scheduling gates".into()),
+                last_transition_time: Some(moment.now.to_meta()),
+                ..PodCondition::default()
+            }]);
+        }
         Ok(())
     }
 

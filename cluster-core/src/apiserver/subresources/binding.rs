@@ -30,6 +30,7 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     }
     let mut pod = old.clone();
     pod.spec_mut::<Pod>().node_name = Some(target.to_owned());
+    pod.status_mut::<Pod>().nominated_node_name = None;
     set_scheduled(&mut pod, moment);
     let pod = server.put(pod, Some(old.revision), request, moment)?;
     Ok(answer(pod))

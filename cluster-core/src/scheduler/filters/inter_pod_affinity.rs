@@ -116,7 +116,7 @@ impl Filter for InterPodAffinity {
         let (ask, namespaces) = (cycle.ask, &cycle.cache.namespaces);
         match change {
             Change::NodePut(node) => ask.affinity.iter().all(|term| node.label(&term.topology_key).is_some()),
-            Change::NodeRemoved => false,
+            Change::NodeRemoved | Change::Volumes => false,
             Change::PodPlaced(pod) => ask.affinity.iter().any(|term| term.matches(pod, namespaces)),
             Change::PodRemoved(pod) => {
                 ask.anti_affinity.iter().any(|term| term.matches(pod, namespaces))

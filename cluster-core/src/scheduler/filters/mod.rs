@@ -9,6 +9,7 @@ mod node_resources_fit;
 mod node_unschedulable;
 pub mod pod_topology_spread;
 mod taint_toleration;
+mod volume_binding;
 
 use std::borrow::Cow;
 
@@ -18,13 +19,14 @@ use super::pod::Ask;
 
 /// In the order in which kube-scheduler runs them; the first that refuses a node is the one that is told. Those that
 /// look at the node alone come before those that look around.
-pub static ALL: [&dyn Filter; 8] = [
+pub static ALL: [&dyn Filter; 9] = [
     &node_unschedulable::NodeUnschedulable,
     &node_name::NodeName,
     &taint_toleration::TaintToleration,
     &node_affinity::NodeAffinity,
     &node_ports::NodePorts,
     &node_resources_fit::NodeResourcesFit,
+    &volume_binding::VolumeBinding,
     &pod_topology_spread::PodTopologySpread,
     &inter_pod_affinity::InterPodAffinity,
 ];
@@ -74,4 +76,6 @@ pub enum Change<'a> {
     NodeRemoved,
     PodPlaced(&'a Ask),
     PodRemoved(&'a Ask),
+    /// Something about claims, volumes or storage classes.
+    Volumes,
 }

@@ -90,6 +90,7 @@ impl Filter for PodTopologySpread {
         match change {
             Change::NodePut(node) => required.all(|constraint| node.label(&constraint.topology_key).is_some()),
             Change::NodeRemoved => true,
+            Change::Volumes => false,
             Change::PodPlaced(pod) | Change::PodRemoved(pod) => {
                 pod.namespace == cycle.ask.namespace && required.any(|constraint| constraint.matches(pod))
             }

@@ -1,0 +1,225 @@
+//! The volumes that pods claim: which nodes they can be reached from, and which volume a claim gets that was left for
+//! the scheduler to decide. <https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode>
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::StorageClass;
+use serde_json::json;
+
+use super::actor;
+use super::filters::Rejection;
+use super::node::NodeInfo;
+use super::pod::{Ask, NodeTerm};
+use crate::api::kind::{KindRef, Resource};
+use crate::api::object::Object;
+use crate::api::request::{PatchType, Request};
+use crate::api::{Key, Name};
+use crate::{api::quantity, api::status::Status, trace::Causes, world::World};
+
+const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+
+#[derive(Clone, Debug, Default)]
+pub struct Volumes {
+    claims: imbl::OrdMap<Key, Object>,
+    volumes: imbl::OrdMap<Name, Object>,
+    classes: imbl::OrdMap<Name, Object>,
+    /// Volumes that were decided on for a claim, before the watch tells so.
+    promised: imbl::OrdMap<Name, Key>,
+}
+
+/// What is to be written for a claim before its pod can be bound.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The claim gets this volume.
+    Bind { claim: Key, volume: Name },
+    /// A volume is to be made where the claim's pod goes.
+    Provision { claim: Key },
+}
+
+impl Volumes {
+    /// False if it is about something else.
+    pub fn put(&mut self, object: &Object) -> bool {
+        if object.is::<PersistentVolumeClaim>() {
+            self.claims.insert(object.key.clone(), object.clone());
+        } else if object.is::<PersistentVolume>() {
+            if object.spec::<PersistentVolume>().claim_ref.is_some() {
+                self.promised.remove(&object.key.name);
+            }
+            self.volumes.insert(object.key.name.clone(), object.clone());
+        } else if object.is::<StorageClass>() {
+            self.classes.insert(object.key.name.clone(), object.clone());
+        } else {
+            return false;
+        }
+        true
+    }
+
+    pub fn remove(&mut self, object: &Object) -> bool {
+        if object.is::<PersistentVolumeClaim>() {
+            self.claims.remove(&object.key);
+        } else if object.is::<PersistentVolume>() {
+            self.volumes.remove(&object.key.name);
+        } else if object.is::<StorageClass>() {
+            self.classes.remove(&object.key.name);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Why the pod can't go to any node.
+    pub fn refusal(&self, ask: &Ask) -> Option<String> {
+        ask.claims.iter().find_map(|name| {
+            let Some(claim) = self.claim(ask, name) else {
+                return Some(format!("persistentvolumeclaim \"{name}\" not found"));
+            };
+            if claim.is_terminating() {
+                return Some(format!("persistentvolumeclaim \"{name}\" is being deleted"));
+            }
+            let is_left_to_us = is_bound(claim) || self.class_to_wait(claim).is_some();
+            (!is_left_to_us).then(|| "pod has unbound immediate PersistentVolumeClaims".to_owned())
+        })
+    }
+
+    /// Whether the pod's claims can be met on a node.
+    pub fn check(&self, ask: &Ask, node: &NodeInfo) -> Result<(), Rejection> {
+        let refuse = |reason: &'static str| Err(Rejection::unresolvable("VolumeBinding", reason));
+        for claim in ask.claims.iter().filter_map(|name| self.claim(ask, name)).filter(|claim| is_bound(claim)) {
+            let volume = claim.spec::<PersistentVolumeClaim>().volume_name.as_deref().unwrap_or_default();
+            match self.volumes.get(&Name::from(volume)) {
+                Some(volume) if reaches(volume, node) => {}
+                Some(_) => return refuse("node(s) didn't match PersistentVolume's node affinity"),
+                None => return refuse("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"),
+            }
+        }
+        match self.steps(ask, node) {
+            Some(_) => Ok(()),
+            None => refuse("node(s) didn't find available persistent volumes to bind"),
+        }
+    }
+
+    /// What must be written so that the unbound claims are met on a node; `None` if they can't be.
+    pub fn steps(&self, ask: &Ask, node: &NodeInfo) -> Option<Vec<Step>> {
+        let mut steps = Vec::new();
+        let mut taken: Vec<Name> = Vec::new();
+        for claim in ask.claims.iter().filter_map(|name| self.claim(ask, name)).filter(|claim| !is_bound(claim)) {
+            let fitting = self.volumes.values().filter(|volume| {
+                self.is_free(volume, &claim.key)
+                    && !taken.contains(&volume.key.name)
+                    && satisfies(volume, claim)
+                    && reaches(volume, node)
+            });
+            let claim_key = claim.key.clone();
+            if let Some(volume) = fitting.min_by_key(|volume| (capacity(volume), volume.key.name.clone())) {
+                taken.push(volume.key.name.clone());
+                steps.push(Step::Bind { claim: claim_key, volume: volume.key.name.clone() });
+            } else if self.class_to_wait(claim).is_some_and(|class| class.provisioner != NO_PROVISIONER) {
+                steps.push(Step::Provision { claim: claim_key });
+            } else {
+                return None;
+            }
+        }
+        Some(steps)
+    }
+
+    pub fn promise(&mut self, steps: &[Step]) {
+        for step in steps {
+            if let Step::Bind { claim, volume } = step {
+                self.promised.insert(volume.clone(), claim.clone());
+            }
+        }
+    }
+
+    pub fn take_back(&mut self, steps: &[Step]) {
+        for step in steps {
+            if let Step::Bind { volume, .. } = step {
+                self.promised.remove(volume);
+            }
+        }
+    }
+
+    pub fn are_bound(&self, steps: &[Step]) -> bool {
+        steps.iter().all(|step| {
+            let (Step::Bind { claim, .. } | Step::Provision { claim }) = step;
+            self.claims.get(claim).is_some_and(is_bound)
+        })
+    }
+
+    /// Writes a step; the controller of volumes does the rest.
+    pub fn carry_out(&self, step: &Step, node: &Name, causes: &Causes, world: &mut World) -> Result<(), Status> {
+        let request = match step {
+            Step::Bind { claim, volume } => {
+                let uid = self.claims.get(claim).map(Object::uid).unwrap_or_default();
+                let reference = json!({
+                    "apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": uid,
+                    "namespace": &*claim.namespace, "name": &*claim.name,
+                });
+                let body = json!({
+                    "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
+                    "spec": {"claimRef": reference},
+                });
+                let kind = KindRef::of::<PersistentVolume>();
+                Request::patch(&actor(), kind, Key::cluster(volume.clone()), PatchType::Merge, body)
+                    .because("the claim's pod goes where this volume is")
+            }
+            Step::Provision { claim } => {
+                let body = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": &**node}}});
+                Request::patch(&actor(), PersistentVolumeClaim::kind(), claim.clone(), PatchType::Merge, body)
+                    .because("its pod goes there")
+            }
+        };
+        world.request(request.caused_by(causes.clone())).map(|_| ())
+    }
+
+    fn claim(&self, ask: &Ask, name: &str) -> Option<&Object> {
+        self.claims.get(&Key::new(ask.namespace.clone(), name))
+    }
+
+    /// The claim's class, if binding waits for a pod.
+    fn class_to_wait(&self, claim: &Object) -> Option<&StorageClass> {
+        let name = claim.spec::<PersistentVolumeClaim>().storage_class_name.as_deref()?;
+        let class = self.classes.get(&Name::from(name))?.spec::<StorageClass>();
+        (class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer")).then_some(class)
+    }
+
+    fn is_free(&self, volume: &Object, claim: &Key) -> bool {
+        let promised_to_other = self.promised.get(&volume.key.name).is_some_and(|other| other != claim);
+        !promised_to_other
+            && match &volume.spec::<PersistentVolume>().claim_ref {
+                Some(reference) => {
+                    reference.name.as_deref() == Some(&*claim.name)
+                        && reference.namespace.as_deref() == Some(&*claim.namespace)
+                }
+                None => volume.status::<PersistentVolume>().phase.as_deref() == Some("Available"),
+            }
+    }
+}
+
+fn is_bound(claim: &Object) -> bool {
+    let volume = claim.spec::<PersistentVolumeClaim>().volume_name.as_deref();
+    volume.is_some_and(|name| !name.is_empty()) && claim.annotation(BIND_COMPLETED).is_some()
+}
+
+fn reaches(volume: &Object, node: &NodeInfo) -> bool {
+    let affinity = volume.spec::<PersistentVolume>().node_affinity.as_ref();
+    affinity.and_then(|affinity| affinity.required.as_ref()).is_none_or(|required| {
+        required.node_selector_terms.iter().any(|term| NodeTerm::read(term).matches(&node.name, node.labels()))
+    })
+}
+
+/// Class, size and access modes.
+fn satisfies(volume: &Object, claim: &Object) -> bool {
+    let (offer, wish) = (volume.spec::<PersistentVolume>(), claim.spec::<PersistentVolumeClaim>());
+    let requests = wish.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+    let size = requests.and_then(|requests| requests.get("storage")).map_or(0, quantity::units);
+    let modes = offer.access_modes.as_deref().unwrap_or_default();
+    offer.storage_class_name.as_deref().unwrap_or_default() == wish.storage_class_name.as_deref().unwrap_or_default()
+        && capacity(volume) >= size
+        && wish.access_modes.iter().flatten().all(|mode| modes.contains(mode))
+}
+
+/// In bytes.
+fn capacity(volume: &Object) -> i64 {
+    let capacity = volume.spec::<PersistentVolume>().capacity.as_ref();
+    capacity.and_then(|capacity| capacity.get("storage")).map_or(0, quantity::units)
+}
