@@ -93,14 +93,16 @@ pub struct Caches {
 impl Caches {
     /// Fills the cache of a kind from a list at a revision.
     pub fn replace(&mut self, kind: &KindRef, objects: impl Iterator<Item = Object>, revision: u64, now: Time) {
+        let mut seen = imbl::OrdMap::new();
         if let Some(old) = self.by_slot.remove(&kind.slot) {
             for object in old.objects.values() {
                 self.by_uid.remove(object.uid());
             }
+            seen = old.seen;
         }
         self.kinds.retain(|known| known.slot != kind.slot);
         self.kinds.push(kind.clone());
-        self.by_slot.insert(kind.slot, Cache { revision, ..Cache::default() });
+        self.by_slot.insert(kind.slot, Cache { revision, seen, ..Cache::default() });
         for object in objects {
             self.put(object, now);
         }
@@ -109,7 +111,12 @@ impl Caches {
     pub fn apply(&mut self, event: &WatchEvent, now: Time) {
         let slot = event.object.kind.slot;
         match event.event_type {
-            EventType::Added | EventType::Modified => self.put(event.object.clone(), now),
+            EventType::Added | EventType::Modified => {
+                if event.event_type == EventType::Added && event.object.is::<Node>() {
+                    self.by_slot.entry(slot).or_default().seen.remove(&event.object.key);
+                }
+                self.put(event.object.clone(), now);
+            }
             EventType::Deleted => {
                 self.by_uid.remove(event.object.uid());
                 let cache = self.by_slot.entry(slot).or_default();
@@ -132,7 +139,8 @@ impl Caches {
             }
             self.by_uid.insert(object.uid().into(), (slot, object.key.clone()));
         }
-        if object.is::<Node>() && known.is_none_or(|known| !known.same_spec(&object)) {
+        let changed = known.map_or(!cache.seen.contains_key(&object.key), |known| !known.same_spec(&object));
+        if changed && object.is::<Node>() {
             cache.seen.insert(object.key.clone(), now);
         }
         cache.put(object);
