@@ -16,7 +16,9 @@ use crate::controllers::controller::Controller;
 use crate::controllers::runner::Runner;
 use crate::faults::Rule;
 use crate::kubelet::Kubelet;
+use crate::network::connect::{Connection, Load, Network, Options, Origin, Session};
 use crate::network::proxy::Proxy;
+use crate::network::rules::Mode;
 use crate::runtime::Runtime;
 use crate::scheduler::Scheduler;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
@@ -345,6 +347,43 @@ impl Cluster {
     /// Notes a fault, a repair, a component stopped or started.
     pub fn record_fault(&mut self, text: impl Into<Name>) -> Sequence {
         self.world.record(&"learner".into(), Causes::None, What::Fault(text.into()))
+    }
+}
+
+/// Traffic: connections travel by what the machines know at this moment; the clock does not move.
+impl Cluster {
+    /// Opens a connection and sends one GET to a URL: `web`, `http://web.default:80/`, `10.0.0.11:30080`.
+    pub fn connect(&mut self, from: &Origin, url: &str, options: &Options) -> Connection {
+        self.connect_again(&mut Session::default(), from, url, options)
+    }
+
+    /// The same for a client that keeps its connection open between requests.
+    pub fn connect_again(&mut self, session: &mut Session, from: &Origin, url: &str, options: &Options) -> Connection {
+        Network { machines: &mut self.machines, world: &mut self.world }.get(session, from, url, options)
+    }
+
+    /// Opens many connections, one after the other, and counts who answered.
+    pub fn load(&mut self, from: &Origin, url: &str, count: usize, options: &Options) -> Load {
+        let mut load = Load::default();
+        for _ in 0..count {
+            load.add(&self.connect(from, url, options));
+        }
+        load
+    }
+
+    /// Switches all kube-proxies to a mode (`--proxy-mode`); those that run start anew.
+    pub fn set_proxy_mode(&mut self, mode: Mode) {
+        self.world.settings.proxy_mode = mode;
+        self.record_fault(format!("kube-proxies use {}", mode.as_str()));
+        let nodes: Vec<Name> = self.machines.keys().cloned().collect();
+        for node in nodes {
+            if self.world.faults.is_stopped(&format!("kube-proxy/{node}")) {
+                continue;
+            }
+            if let Some(machine) = self.machines.get_mut(&node).filter(|machine| machine.powered) {
+                machine.proxy.start(&mut self.world);
+            }
+        }
     }
 }
 

@@ -405,7 +405,7 @@ fn pod_field(pod: &Object, path: &str, turn: &Turn<'_>) -> Option<String> {
         "metadata.uid" => Some(pod.uid().to_owned()),
         "spec.nodeName" => Some(turn.node.to_string()),
         "spec.serviceAccountName" => pod.spec::<Pod>().service_account_name.clone(),
-        "status.hostIP" => Some(crate::runtime::addresses::machine(turn.node).to_string()),
+        "status.hostIP" => Some(crate::network::addresses::machine(turn.node).to_string()),
         "status.podIP" => turn.runtime.sandbox(&Name::from(pod.uid())).map(|sandbox| sandbox.ip.to_string()),
         _ => quoted("metadata.labels['")
             .and_then(|name| pod.label(name))

@@ -15,7 +15,7 @@ use super::Turn;
 use crate::api::Name;
 use crate::api::object::Object;
 use crate::api::request::Request;
-use crate::runtime::addresses;
+use crate::network::addresses;
 use crate::trace::Actor;
 use crate::world::World;
 

@@ -15,8 +15,9 @@ use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::Request;
 use crate::clock::{Class, Time};
+use crate::network::addresses;
 use crate::runtime::container::{Container, Handle, State};
-use crate::runtime::{Runtime, addresses, images};
+use crate::runtime::{Runtime, images};
 use crate::trace::Sequence;
 
 /// How long a status waits that could not be sent.

@@ -37,7 +37,7 @@ pub fn pod(machine: &str, host_number: u8) -> Name {
 }
 
 /// The range of a machine's pods (`spec.podCIDR`): `10.244.1.0/24` for node-1.
-pub fn pod_cidr(machine: &str) -> String {
+pub fn pod_range(machine: &str) -> String {
     format!("{}/24", Ipv4Addr::from(pod_base(machine)))
 }
 
@@ -71,7 +71,7 @@ mod tests {
     fn a_pod_is_on_the_machine_of_its_range() {
         assert_eq!(&*machine("node-1"), "10.0.0.11");
         assert_eq!(&*pod("node-1", 2), "10.244.1.2");
-        assert_eq!(pod_cidr("node-300"), "10.245.44.0/24");
+        assert_eq!(pod_range("node-300"), "10.245.44.0/24");
         assert_eq!(&*pod("node-10000", 9), "100.91.16.9");
         assert!(is_pod_of(Ipv4Addr::new(10, 244, 1, 2), "node-1"));
         assert!(!is_pod_of(Ipv4Addr::new(10, 244, 1, 2), "node-2"));

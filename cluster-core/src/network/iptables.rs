@@ -83,7 +83,7 @@ fn filter(table: &Table, node: &str) -> Chains {
     let (mut outside, mut inside) = (Vec::new(), Vec::new());
     for (rules, port) in ports(table) {
         let (name, protocol) = (port_name(rules, port), port.protocol.to_lowercase());
-        let refusal = |front| match rules.verdict(port, front, node) {
+        let refusal = |front| match rules.verdict(port, rules.is_local(front), node) {
             Verdict::Backends(_) => None,
             Verdict::Refuse => Some(("has no endpoints", "REJECT --reject-with icmp-port-unreachable")),
             Verdict::Drop => Some(("has no local endpoints", "DROP")),

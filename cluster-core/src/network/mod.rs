@@ -1,7 +1,11 @@
 //! The network: addresses, kube-proxy's rules, and connections that travel by them.
 
 pub mod addresses;
+pub mod connect;
+pub mod dns;
 pub mod informer;
 pub mod iptables;
 pub mod proxy;
+pub mod reply;
 pub mod rules;
+pub mod url;

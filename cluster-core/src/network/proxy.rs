@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::informer::Informer;
-use super::rules::{Backend, Front, Mode, ServiceRules, Table, Verdict};
+use super::rules::{Backend, Front, Mode, Table, Verdict};
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::{Key, Name};
@@ -193,13 +193,22 @@ impl Proxy {
         }
     }
 
-    /// Where the rules send a new connection from `client` to an address; `None` if no rule is about it.
-    pub fn route(&mut self, client: Ipv4Addr, address: Ipv4Addr, port: u16, world: &mut World) -> Option<Route> {
+    /// Where the rules send a new connection from `client`, on a pod or node of the cluster if `inside`, to an address
+    /// and port; `None` if no rule is about it.
+    pub fn route(
+        &mut self,
+        client: Ipv4Addr,
+        inside: bool,
+        (address, port): (Ipv4Addr, u16),
+        world: &mut World,
+    ) -> Option<Route> {
         let (front, rules, index) = self.kernel.table.find(address, port)?;
+        // Who comes from within reaches all backends, whatever the external policy.
+        let local = rules.is_local(front) && !(inside && front != Front::ClusterIp);
         let rules = rules.clone();
         let port = rules.ports.get(index)?;
         let service = rules.service.clone();
-        let backends = match rules.verdict(port, front, &self.node) {
+        let backends = match rules.verdict(port, local, &self.node) {
             Verdict::Refuse => return Some(Route { service, to: Err(Verdict::Refuse) }),
             Verdict::Drop => return Some(Route { service, to: Err(Verdict::Drop) }),
             Verdict::Backends(backends) => backends,
@@ -229,11 +238,6 @@ impl Proxy {
                 ((*turn - 1) % count.max(1) as u64) as usize
             }
         }
-    }
-
-    /// The rules for a node port, external address or cluster address of this node, without choosing a backend.
-    pub fn find(&self, address: Ipv4Addr, port: u16) -> Option<(Front, &Arc<ServiceRules>, usize)> {
-        self.kernel.table.find(address, port)
     }
 }
 
@@ -462,7 +466,7 @@ mod tests {
     fn backends(cluster: &mut Cluster, count: usize) -> Vec<String> {
         let (client, cluster_ip) = (Ipv4Addr::new(10, 244, 1, 9), Ipv4Addr::new(10, 96, 7, 7));
         let mut proxy = cluster.machine("node-1").unwrap().proxy.clone();
-        let mut next = || proxy.route(client, cluster_ip, 80, &mut cluster.world).unwrap().to.unwrap();
+        let mut next = || proxy.route(client, true, (cluster_ip, 80), &mut cluster.world).unwrap().to.unwrap();
         (0..count).map(|_| next().pod.unwrap().name.to_string()).collect()
     }
 
@@ -499,7 +503,7 @@ mod tests {
         let route = |cluster: &mut Cluster, node: &str| {
             let mut proxy = cluster.machine(node).unwrap().proxy.clone();
             let client = Ipv4Addr::new(192, 0, 2, 1);
-            proxy.route(client, Ipv4Addr::UNSPECIFIED, 30080, &mut cluster.world).unwrap().to
+            proxy.route(client, false, (Ipv4Addr::UNSPECIFIED, 30080), &mut cluster.world).unwrap().to
         };
         assert_eq!(route(&mut cluster, "node-1"), Err(Verdict::Refuse));
         create::<EndpointSlice>(&mut cluster, slice(&[true]));

@@ -190,13 +190,13 @@ impl ServiceRules {
         }
     }
 
-    /// What the rules of `node` say about a connection to a port.
-    pub fn verdict<'a>(&self, port: &'a PortRules, front: Front, node: &str) -> Verdict<'a> {
+    /// What the rules of `node` say about a connection to a port, with only local backends if `local`.
+    pub fn verdict<'a>(&self, port: &'a PortRules, local: bool, node: &str) -> Verdict<'a> {
         let everywhere = port.usable(None);
         if everywhere.is_empty() {
             return Verdict::Refuse;
         }
-        if !self.is_local(front) {
+        if !local {
             return Verdict::Backends(everywhere);
         }
         match port.usable(Some(node)) {

@@ -1,7 +1,6 @@
 //! The container runtime of a machine: sandboxes, images, containers, and the programs in them. It knows no API objects.
 //! <https://kubernetes.io/docs/concepts/architecture/cri/>
 
-pub mod addresses;
 pub mod container;
 pub mod http;
 pub mod images;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
+use crate::network::addresses;
 use crate::trace::{Actor, Causes, ContainerPhase, Sequence, What};
 use crate::world::{Event, World};
 use container::{Config, Container, Handle, Identity, Sandbox, State};

@@ -1,0 +1,55 @@
+//! Where a connection is to go, as a person writes it.
+
+/// `http://HOST:PORT/PATH`; the scheme, the port and the path may be left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Url {
+    pub tls: bool,
+    pub host: String,
+    pub port: u16,
+    /// With its query, from the first slash on.
+    pub path: String,
+}
+
+impl Url {
+    /// The error says what is wrong, as curl says it.
+    pub fn parse(text: &str) -> Result<Url, String> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            other => return Err(format!("Protocol \"{other}\" not supported")),
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let cut = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(cut);
+        let authority = authority.rsplit('@').next().unwrap_or_default();
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, digits)) => {
+                let port = digits.parse().ok().filter(|port| *port > 0);
+                (host, port.ok_or("URL rejected: Port number was not a decimal number between 0 and 65535")?)
+            }
+            None => (authority, if tls { 443 } else { 80 }),
+        };
+        if host.is_empty() {
+            return Err("URL rejected: No host part in the URL".into());
+        }
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Ok(Url { tls, host: host.to_owned(), port, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let url = |tls, host: &str, port, path: &str| Url { tls, host: host.into(), port, path: path.into() };
+        assert_eq!(Url::parse("web"), Ok(url(false, "web", 80, "/")));
+        assert_eq!(Url::parse("localhost:8080/a?b=c#d"), Ok(url(false, "localhost", 8080, "/a?b=c")));
+        assert_eq!(Url::parse("https://kubernetes?x"), Ok(url(true, "kubernetes", 443, "/?x")));
+        assert!(Url::parse("ftp://web").unwrap_err().contains("ftp"));
+        assert!(Url::parse("http://:80").is_err());
+        assert!(Url::parse("web:99999").is_err());
+    }
+}
