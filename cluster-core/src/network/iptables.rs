@@ -7,17 +7,21 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::addresses::CLUSTER_CIDR;
-use super::rules::{Backend, Front, PortRules, ServiceRules, Table, Verdict};
+use super::proxy::Proxy;
+use super::rules::{Backend, Front, Mode, PortRules, ServiceRules, Table, Verdict};
 use crate::clock::Time;
 
 /// The tables that kube-proxy writes to, in the order in which `iptables-save` prints them.
 pub const TABLES: [&str; 2] = ["filter", "nat"];
 
-/// What `iptables-save -t TABLE` prints on a node; `None` for a table that kube-proxy has no rules in.
-pub fn save(rules: &Table, node: &str, table: &str, now: Time) -> Option<String> {
+/// What `iptables-save -t TABLE` prints on a node; `None` for a table that kube-proxy has no rules in. In the other modes
+/// the rules of Services are elsewhere, and only the frame is here.
+pub fn save(proxy: &Proxy, table: &str, now: Time) -> Option<String> {
+    let none = Table::default();
+    let rules = if proxy.mode() == Mode::Iptables { proxy.table() } else { &none };
     let chains = match table {
-        "filter" => filter(rules, node),
-        "nat" => nat(rules, node),
+        "filter" => filter(rules, &proxy.node),
+        "nat" => nat(rules, &proxy.node),
         _ => return None,
     };
     let date = now.timestamp().strftime("%a %b %e %H:%M:%S %Y");

@@ -5,6 +5,7 @@ pub mod connect;
 pub mod dns;
 pub mod informer;
 pub mod iptables;
+pub mod ipvs;
 pub mod proxy;
 pub mod reply;
 pub mod rules;

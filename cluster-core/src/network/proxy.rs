@@ -320,7 +320,7 @@ mod tests {
     }
 
     fn save(cluster: &Cluster, node: &str, table: &str) -> String {
-        super::super::iptables::save(cluster.machine(node).unwrap().proxy.table(), node, table, cluster.now()).unwrap()
+        super::super::iptables::save(&cluster.machine(node).unwrap().proxy, table, cluster.now()).unwrap()
     }
 
     #[test]
@@ -486,6 +486,9 @@ mod tests {
         cluster.start("kube-proxy/node-1");
         settle(&mut cluster);
         assert_eq!(backends(&mut cluster, 4), ["web-1", "web-2", "web-3", "web-1"]);
+        let listed = super::super::ipvs::list(&cluster.machine("node-1").unwrap().proxy);
+        assert!(!save(&cluster, "node-1", "nat").contains("default/web"));
+        assert!(listed.contains("TCP  10.96.7.7:80 rr\n  -> 10.244.1.2:8080              Masq    1"), "{listed}");
         put::<Service>(&mut cluster, "web", service(json!({"sessionAffinity": "ClientIP"})));
         settle(&mut cluster);
         assert_eq!(backends(&mut cluster, 3), ["web-1", "web-1", "web-1"]);
