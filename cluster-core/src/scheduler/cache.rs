@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::node::NodeInfo;
-use super::pod::{Namespaces, PodInfo};
+use super::pod::PodInfo;
 use super::spreading::Owners;
+use super::terms::Namespaces;
 use super::volumes::Volumes;
 use crate::api::object::Object;
 use crate::api::{Key, Name};

@@ -8,8 +8,9 @@ use super::filters::inter_pod_affinity::Neighbours;
 use super::filters::pod_topology_spread::Domains;
 use super::filters::{self, Rejection};
 use super::node::NodeInfo;
-use super::pod::{Ask, PodInfo, Spread};
+use super::pod::{Ask, PodInfo};
 use super::scores;
+use super::terms::Spread;
 
 /// Below this many nodes all are looked at; above it the search ends when enough have passed.
 /// <https://kubernetes.io/docs/concepts/scheduling-eviction/scheduler-perf-tuning/>

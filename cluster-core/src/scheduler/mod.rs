@@ -1,19 +1,23 @@
 //! kube-scheduler: finds a node for each pod that has none, and binds it there. It starts nothing.
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/>
 //!
-//! The way of a pod: [`queue`] → [`cycle`] ([`filters`], then [`scores`]) → assumed in the [`cache`] → binding; if no
-//! node passes, [`preemption`], the condition, the Event, and the queue again.
+//! The way of a pod: [`informed`] of it → [`queue`] → [`attempt`]: [`cycle`] ([`filters`], then [`scores`]) → assumed in
+//! the [`cache`] → binding; if no node passes, [`preemption`], the condition, the Event, and the queue again.
 
+mod attempt;
 mod cache;
 mod cycle;
 mod filters;
+mod informed;
 mod node;
 mod pod;
 mod preemption;
 mod queue;
 mod report;
+mod resources;
 mod scores;
 mod spreading;
+mod terms;
 mod verdict;
 mod volumes;
 
@@ -26,21 +30,18 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use serde_json::json;
 
-use crate::api::kind::{KindRef, Resource};
+use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::api::request::{Body, Request, Verb};
-use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
-use crate::trace::{Actor, Causes, Sequence};
+use crate::trace::{Actor, Causes};
 use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Subscriber, World};
 use cache::Cache;
-use cycle::{Classes, Cycle, Evaluation, evaluate};
-use filters::Change;
+use cycle::Classes;
 use pod::{Asks, PodInfo};
-use preemption::Outcome;
-use queue::{Entry, Queue};
+use queue::Queue;
 use verdict::History;
 use volumes::Step;
 
@@ -189,269 +190,9 @@ impl Scheduler {
     }
 }
 
-/// What the watches tell.
-impl Scheduler {
-    fn put(&mut self, object: &Object, sequence: Sequence, now: Time) {
-        if object.is::<Pod>() {
-            self.put_pod(object, sequence, now);
-        } else if object.is::<Node>() {
-            if self.cache.put_node(object)
-                && let Some(node) = self.cache.node(&object.key.name).cloned()
-            {
-                self.changed(&Change::NodePut(&node), sequence, now);
-            }
-        } else if object.is::<Namespace>() {
-            self.cache.namespaces.insert(object.key.name.clone(), object.clone());
-        } else if self.cache.volumes.put(object) {
-            self.changed(&Change::Volumes, sequence, now);
-        } else {
-            self.cache.owners.put(object);
-        }
-    }
-
-    fn remove(&mut self, object: &Object, sequence: Sequence, now: Time) {
-        if object.is::<Pod>() {
-            self.remove_pod(&object.key, sequence, now);
-        } else if object.is::<Node>() {
-            self.cache.remove_node(&object.key.name);
-            self.changed(&Change::NodeRemoved, sequence, now);
-        } else if object.is::<Namespace>() {
-            self.cache.namespaces.remove(&object.key.name);
-        } else if self.cache.volumes.remove(object) {
-            self.changed(&Change::Volumes, sequence, now);
-        } else {
-            self.cache.owners.remove(object);
-        }
-    }
-
-    fn put_pod(&mut self, object: &Object, sequence: Sequence, now: Time) {
-        let (spec, status) = (object.spec::<Pod>(), object.status::<Pod>());
-        if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-            return self.remove_pod(&object.key, sequence, now);
-        }
-        if let Some(node) = &spec.node_name {
-            self.queue.remove(&object.key);
-            if self.cache.refresh(object, node) {
-                return;
-            }
-            let pod = Arc::new(self.asks.pod(object));
-            self.cache.place(pod.clone(), &Name::from(node.as_str()));
-            self.changed(&Change::PodPlaced(&pod.ask), sequence, now);
-        } else if object.is_terminating() {
-            self.remove_pod(&object.key, sequence, now);
-        } else if spec.scheduler_name.as_deref() == Some(SCHEDULER_NAME) {
-            let pod = self.asks.pod(object);
-            match &status.nominated_node_name {
-                Some(node) if self.cache.node_of(&object.key).is_none() => {
-                    let nominated = (Name::from(node.as_str()), Arc::new(pod.clone()));
-                    self.cache.nominated.insert(object.key.clone(), nominated);
-                }
-                _ => {
-                    self.cache.nominated.remove(&object.key);
-                }
-            }
-            self.queue.put(pod, sequence, now);
-        }
-    }
-
-    fn remove_pod(&mut self, key: &Key, sequence: Sequence, now: Time) {
-        self.queue.remove(key);
-        self.binding.remove(key);
-        self.cache.nominated.remove(key);
-        if let Some(pod) = self.cache.take_away(key) {
-            self.changed(&Change::PodRemoved(&pod.ask), sequence, now);
-        }
-    }
-
-    /// Wakes the pods that a change may help.
-    fn changed(&mut self, change: &Change<'_>, sequence: Sequence, now: Time) {
-        if !self.queue.has_unschedulable() {
-            return;
-        }
-        let is_cured = |entry: &&Entry| {
-            let cycle = Cycle::without_counts(&entry.pod, &self.cache);
-            let mut refusing = filters::ALL.iter().filter(|filter| entry.refused_by.contains(&filter.name()));
-            entry.refused_by.is_empty() || refusing.any(|filter| filter.cured_by(&cycle, change))
-        };
-        let cured: Vec<Key> =
-            self.queue.unschedulable().filter(is_cured).map(|entry| entry.pod.key().clone()).collect();
-        for key in cured {
-            self.queue.wake(&key, sequence, now);
-        }
-    }
-}
-
-/// What it does.
-impl Scheduler {
-    fn schedule(&mut self, entry: &Entry, world: &mut World) {
-        let pod = &entry.pod;
-        let start = self.start;
-        let class = self.classes.of(pod, &self.cache);
-        let evaluation = evaluate(pod, &self.cache, class, start);
-        if evaluation.nodes > 0 && evaluation.unnamed.is_none() {
-            self.start = (start + evaluation.looked_at) % evaluation.nodes;
-        }
-        let chosen = choose(&evaluation, &mut world.random)
-            .and_then(|(position, points)| Some((self.cache.nodes().get(position)?.name.clone(), points)));
-        let seen = self.cache.clone();
-        let outcome = match chosen {
-            Some((node, points)) => {
-                let told = told(&node, points, &evaluation);
-                let mut causes = entry.causes.clone();
-                causes.add(world.note(&actor(), entry.causes.clone(), pod.key(), told));
-                self.assume(pod, &node, causes, world);
-                Ok(node)
-            }
-            None => Err(self.give_up(entry, &evaluation, world)),
-        };
-        self.history.record(world.now, pod.clone(), seen, start, outcome);
-    }
-
-    /// Takes the pod for bound from now on, so that the next cycle sees its place taken, and sends the binding.
-    fn assume(&mut self, pod: &Arc<PodInfo>, node: &Name, causes: Causes, world: &mut World) {
-        let key = pod.key().clone();
-        let volumes =
-            self.cache.node(node).and_then(|info| self.cache.volumes.steps(&pod.ask, info)).unwrap_or_default();
-        self.cache.volumes.promise(&volumes);
-        self.cache.place(pod.clone(), node);
-        self.binding.insert(key.clone(), Binding { pod: pod.clone(), node: node.clone(), causes, volumes });
-        self.send_binding(key, world);
-    }
-
-    fn send_binding(&self, key: Key, world: &mut World) {
-        let latency = world.api_latency();
-        world.after(latency, Class::Work, Event::Scheduler(Wake::Bind(self.incarnation, key)));
-    }
-
-    fn bind(&mut self, key: &Key, world: &mut World) {
-        let Some(Binding { pod, node, causes, volumes }) = self.binding.get(key).cloned() else { return };
-        let sent = world.trace.next_sequence();
-        if !self.cache.volumes.are_bound(&volumes) {
-            let mut steps = volumes.iter();
-            match steps.try_for_each(|step| self.cache.volumes.carry_out(step, &node, &causes, world)) {
-                Ok(()) => {
-                    self.waiting_for_volumes.insert(key.clone());
-                }
-                Err(status) => self.binding_failed(key, "PreBind plugin \"VolumeBinding\"", &status, sent, world),
-            }
-            return;
-        }
-        let body = json!({
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": &*key.name, "namespace": &*key.namespace, "uid": pod.object.uid()},
-            "target": {"kind": "Node", "name": &*node},
-        });
-        let request = Request {
-            subresource: "binding",
-            body: Body::Json(body),
-            ..Request::new(&actor(), Verb::Create, KindRef::of::<Pod>(), key.clone())
-        };
-        match world.request(request.caused_by(causes).because("the best node for it")) {
-            Ok(_) => {
-                self.binding.remove(key);
-                report::scheduled(&pod.object, &node, sent, world);
-            }
-            Err(status) => self.binding_failed(key, "Bind plugin \"DefaultBinder\"", &status, sent, world),
-        }
-    }
-
-    fn binding_failed(&mut self, key: &Key, at: &str, status: &Status, sent: Sequence, world: &mut World) {
-        let binding = self.binding.remove(key);
-        self.cache.volumes.take_back(binding.as_ref().map(|binding| &*binding.volumes).unwrap_or_default());
-        // If it was bound by somebody else, the watch has told where, or will.
-        let waiting = self.queue.get(key).map(|entry| entry.pod.clone());
-        if let Some(pod) = &waiting {
-            self.cache.take_away(key);
-            self.changed(&Change::PodRemoved(&pod.ask), sent, world.now);
-            self.queue.retry(key, sent, world.now);
-        }
-        if let Some(pod) = waiting.or(binding.map(|binding| binding.pod)).filter(|_| !status.is_not_found()) {
-            report::binding_failed(&pod.object, at, &status.message, sent, world);
-        }
-    }
-
-    /// No node passed: makes room on one if that helps, tells it, and lets the pod wait. Returns what was told.
-    fn give_up(&mut self, entry: &Entry, evaluation: &Evaluation, world: &mut World) -> String {
-        let pod = &entry.pod;
-        let nomination = if evaluation.nodes == 0 || evaluation.refusal.is_some() {
-            Outcome::Refuse(String::new())
-        } else {
-            preemption::preempt(pod, evaluation, &self.cache, &mut world.random)
-        };
-        let message = match &nomination {
-            _ if evaluation.nodes == 0 => "no nodes available to schedule pods".to_owned(),
-            Outcome::Nominate { .. } => evaluation.message(),
-            // Plugins that would have a say now have not prepared themselves, and miss what they would have noted.
-            _ if evaluation.refusal.is_some() => format!("{} not found", evaluation.message()),
-            // The plugin for dynamic resources has its say first: there never are any.
-            Outcome::Refuse(why) => format!("{} no new claims to deallocate, preemption: {why}", evaluation.message()),
-        };
-        let mut causes = entry.causes.clone();
-        causes.add(world.note(&actor(), entry.causes.clone(), pod.key(), evaluation.message()));
-        self.queue.give_up(pod.key(), evaluation.refused_by(), world.now);
-        let nominated = match nomination {
-            Outcome::Nominate { node, victims } => {
-                self.cache.nominated.insert(pod.key().clone(), (node.clone(), pod.clone()));
-                for victim in victims {
-                    let newest = self.cache.pod(victim.key()).unwrap_or(&victim.object).clone();
-                    report::evict(&newest, &pod.object, &node, &causes, world);
-                }
-                self.release_nominations(pod, &node, &causes, world);
-                Some(node)
-            }
-            Outcome::Refuse(_) => self.cache.nominated.get(pod.key()).map(|(node, _)| node.clone()),
-        };
-        report::unschedulable(&pod.object, &message, nominated.as_deref(), causes, world);
-        message
-    }
-
-    /// Pods of lower priority that were to get room on that node must look for another one.
-    fn release_nominations(&mut self, pod: &PodInfo, node: &Name, causes: &Causes, world: &mut World) {
-        let lower =
-            |(_, (name, other)): &(&Key, &(Name, Arc<PodInfo>))| name == node && other.ask.priority < pod.ask.priority;
-        let released: Vec<Object> =
-            self.cache.nominated.iter().filter(lower).map(|(_, (_, other))| other.object.clone()).collect();
-        for other in released {
-            self.cache.nominated.remove(&other.key);
-            report::release_nomination(&other, causes, world);
-        }
-    }
-}
-
 fn actor() -> Actor {
     static ACTOR: std::sync::LazyLock<Actor> = std::sync::LazyLock::new(|| "kube-scheduler".into());
     ACTOR.clone()
-}
-
-/// A node with the most points, and these; which one of several is drawn evenly.
-fn choose(evaluation: &Evaluation, random: &mut crate::random::Random) -> Option<(usize, i64)> {
-    let mut best: Option<(usize, i64)> = None;
-    let mut equals = 0;
-    for node in &evaluation.passed {
-        let total = node.total();
-        match best {
-            Some((_, most)) if total < most => {}
-            Some((_, most)) if total == most => {
-                equals += 1;
-                if random.below(equals) == 0 {
-                    best = Some((node.position, total));
-                }
-            }
-            _ => {
-                best = Some((node.position, total));
-                equals = 1;
-            }
-        }
-    }
-    best
-}
-
-fn told(node: &Name, points: i64, evaluation: &Evaluation) -> String {
-    match evaluation.passed.len() {
-        1 => format!("{node} is the only node of {} that fits", evaluation.nodes),
-        passed => format!("{node} has the most points, {points}, of {passed} nodes that fit"),
-    }
 }
 
 #[cfg(test)]
@@ -461,7 +202,7 @@ mod tests {
 
     use super::*;
     use crate::api::kind::Resource;
-    use crate::cluster::{Cluster, Config};
+    use crate::{Cluster, Config};
     use std::time::Duration;
 
     fn cluster() -> Cluster {

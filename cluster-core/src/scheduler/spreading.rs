@@ -5,7 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{ReplicationController, Service};
 
-use super::pod::{Ask, Spread};
+use super::pod::Ask;
+use super::terms::Spread;
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
 use crate::api::{Key, Name};

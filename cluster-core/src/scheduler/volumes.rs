@@ -8,12 +8,15 @@ use serde_json::json;
 use super::actor;
 use super::filters::Rejection;
 use super::node::NodeInfo;
-use super::pod::{Ask, NodeTerm};
+use super::pod::Ask;
+use super::terms::NodeTerm;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::request::{PatchType, Request};
-use crate::api::{Key, Name};
-use crate::{api::quantity, api::status::Status, trace::Causes, world::World};
+use crate::api::status::Status;
+use crate::api::{Key, Name, quantity};
+use crate::trace::Causes;
+use crate::world::World;
 
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";

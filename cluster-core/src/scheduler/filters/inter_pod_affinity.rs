@@ -7,7 +7,8 @@ use super::{Change, Filter, Rejection};
 use crate::scheduler::cache::Cache;
 use crate::scheduler::cycle::Cycle;
 use crate::scheduler::node::NodeInfo;
-use crate::scheduler::pod::{Ask, PodTerm};
+use crate::scheduler::pod::Ask;
+use crate::scheduler::terms::PodTerm;
 
 pub struct InterPodAffinity;
 

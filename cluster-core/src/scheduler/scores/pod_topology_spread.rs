@@ -7,8 +7,8 @@ use super::{POINTS_MAX, Score};
 use crate::scheduler::cycle::Cycle;
 use crate::scheduler::filters::pod_topology_spread::{includes, matching_pods};
 use crate::scheduler::node::NodeInfo;
-use crate::scheduler::pod::Spread;
 use crate::scheduler::spreading::HOSTNAME;
+use crate::scheduler::terms::Spread;
 
 pub struct PodTopologySpread;
 
