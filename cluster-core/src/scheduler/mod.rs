@@ -28,11 +28,9 @@ use k8s_openapi::api::core::v1::{
     Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
-use serde_json::json;
 
 use crate::api::kind::Resource;
 use crate::api::object::Object;
-use crate::api::request::{Body, Request, Verb};
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::trace::{Actor, Causes};
@@ -198,10 +196,10 @@ fn actor() -> Actor {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Event as EventObject;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::kind::Resource;
+    use crate::api::request::{Body, Request, Verb};
     use crate::{Cluster, Config};
     use std::time::Duration;
 
