@@ -3,9 +3,10 @@
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 
+use super::pods;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
-use crate::api::selector::Selector;
+use crate::api::selector::{Labels, Selector};
 use crate::api::{Key, Name};
 use crate::clock::Time;
 use crate::store::in_namespace;
@@ -17,15 +18,47 @@ struct Cache {
     objects: imbl::OrdMap<Key, Object>,
     by_owner: imbl::OrdSet<(Name, Key)>,
     by_node: imbl::OrdSet<(Name, Key)>,
+    /// For pods only: how many of each owner's there are, by their labels.
+    tallies: imbl::OrdMap<Name, Vec<(Labels, Tally)>>,
     /// For nodes only: when the spec of each was last seen to change, or the node to go.
     seen: imbl::OrdMap<Key, Time>,
     /// The revision of the newest event that was delivered.
     revision: u64,
 }
 
+/// Pods with the same controller and labels, counted, so that nobody has to go through them all for a status.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    pub active: i32,
+    /// Active and ready.
+    pub ready: i32,
+    /// On their way out and still there.
+    pub leaving: i32,
+}
+
+impl Tally {
+    fn of(pod: &Object) -> Tally {
+        let active = pods::is_active(pod);
+        Tally {
+            active: i32::from(active),
+            ready: i32::from(active && pods::is_ready(pod)),
+            leaving: i32::from(pods::is_leaving(pod)),
+        }
+    }
+
+    fn add(&mut self, other: Tally, sign: i32) {
+        self.active += sign * other.active;
+        self.ready += sign * other.ready;
+        self.leaving += sign * other.leaving;
+    }
+}
+
 impl Cache {
     fn put(&mut self, object: Object) {
         let before = self.objects.insert(object.key.clone(), object.clone());
+        if object.is::<Pod>() {
+            self.recount(before.as_ref(), Some(&object));
+        }
         match before {
             None => self.index(&object),
             Some(before) => {
@@ -42,6 +75,36 @@ impl Cache {
     fn remove(&mut self, key: &Key) {
         if let Some(object) = self.objects.remove(key) {
             self.unindex(&object);
+            if object.is::<Pod>() {
+                self.recount(Some(&object), None);
+            }
+        }
+    }
+
+    fn recount(&mut self, before: Option<&Object>, after: Option<&Object>) {
+        if let (Some(before), Some(after)) = (before, after)
+            && std::sync::Arc::ptr_eq(before.metadata_arc(), after.metadata_arc())
+            && Tally::of(before) == Tally::of(after)
+        {
+            return;
+        }
+        for (pod, sign) in before.map(|pod| (pod, -1)).into_iter().chain(after.map(|pod| (pod, 1))) {
+            let Some(owner) = pod.controller() else { continue };
+            let owner = Name::from(owner.uid.as_str());
+            let none = Labels::new();
+            let labels = pod.metadata().labels.as_ref().unwrap_or(&none);
+            let groups = self.tallies.entry(owner.clone()).or_default();
+            let index = groups.iter().position(|(known, _)| known == labels).unwrap_or_else(|| {
+                groups.push((labels.clone(), Tally::default()));
+                groups.len() - 1
+            });
+            groups[index].1.add(Tally::of(pod), sign);
+            if groups[index].1 == Tally::default() {
+                groups.swap_remove(index);
+                if groups.is_empty() {
+                    self.tallies.remove(&owner);
+                }
+            }
         }
     }
 
@@ -210,6 +273,12 @@ impl<'a> View<'a> {
             .into_iter()
             .flat_map(move |cache| cache.indexed(&cache.by_owner, owner_uid))
             .filter(move |object| object.controller().is_some_and(|owner| owner.uid == owner_uid))
+    }
+
+    /// The pods that this owner controls, counted by their labels; those that ended are left out.
+    pub fn tallies(&self, owner_uid: &str) -> &'a [(Labels, Tally)] {
+        let cache = self.caches.by_slot.get(&KindRef::of::<Pod>().slot);
+        cache.and_then(|cache| cache.tallies.get(owner_uid)).map_or(&[], Vec::as_slice)
     }
 
     /// The objects of a kind that nobody controls.

@@ -62,15 +62,9 @@ impl Controller for EndpointSliceController {
 
 /// A pod concerns the Services that select it, or did, if anything changed that a slice shows.
 pub fn services_of(view: &View<'_>, change: &Change) -> Vec<Key> {
-    let shown = |pod: &Option<Object>| {
-        pod.as_ref().map(|pod| {
-            let ips = pod.status::<Pod>().pod_ips.clone();
-            let node = pod.spec::<Pod>().node_name.clone();
-            let labels = pod.metadata().labels.clone();
-            (pods::is_ready(pod), pods::is_finished(pod), pod.is_terminating(), ips, node, labels)
-        })
-    };
-    if shown(&change.before) == shown(&change.after) {
+    if let (Some(before), Some(after)) = (&change.before, &change.after)
+        && shows_the_same(before, after)
+    {
         return Vec::new();
     }
     let labels: Vec<Option<&Labels>> =
@@ -81,6 +75,14 @@ pub fn services_of(view: &View<'_>, change: &Change) -> Vec<Key> {
         selector.is_some_and(|selector| labels.iter().any(|labels| selector.matches(*labels)))
     };
     view.list::<Service>(&change.key().namespace).filter(selects).map(|service| service.key.clone()).collect()
+}
+
+fn shows_the_same(before: &Object, after: &Object) -> bool {
+    let flags = |pod: &Object| (pods::is_ready(pod), pods::is_finished(pod), pod.is_terminating());
+    flags(before) == flags(after)
+        && before.status::<Pod>().pod_ips == after.status::<Pod>().pod_ips
+        && before.spec::<Pod>().node_name == after.spec::<Pod>().node_name
+        && before.metadata().labels == after.metadata().labels
 }
 
 /// A node that was not there yet hid its pods.

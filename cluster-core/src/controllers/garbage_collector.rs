@@ -66,11 +66,10 @@ fn concerned(view: &View<'_>, change: &Change) -> Vec<Key> {
         return Vec::new();
     }
     let mut uids: Vec<&str> = Vec::new();
-    let owners = |object: &Option<Object>| object.as_ref().and_then(|o| o.metadata().owner_references.clone());
     let (owners_before, owners_after) = (owners(before), owners(after));
     if let Some(after) = after {
         let starts = after.is_terminating() && (has_finalizer(after, FOREGROUND) || has_finalizer(after, ORPHAN));
-        if starts || (owners_after != owners_before && owners_after.is_some()) {
+        if starts || (owners_after != owners_before && !owners_after.is_empty()) {
             uids.push(after.uid());
         }
         if deletes_dependents(after) && !before.as_ref().is_some_and(deletes_dependents) {
@@ -82,9 +81,13 @@ fn concerned(view: &View<'_>, change: &Change) -> Vec<Key> {
     // An owner may have waited for what is no longer its dependent.
     if owners_before != owners_after {
         let waiting = |owner: &&OwnerReference| view.by_uid(&owner.uid).is_some_and(deletes_dependents);
-        uids.extend(owners_before.iter().flatten().filter(waiting).map(|owner| owner.uid.as_str()));
+        uids.extend(owners_before.iter().filter(waiting).map(|owner| owner.uid.as_str()));
     }
     uids.into_iter().map(Key::cluster).collect()
+}
+
+fn owners(object: &Option<Object>) -> &[OwnerReference] {
+    object.as_ref().and_then(|object| object.metadata().owner_references.as_deref()).unwrap_or_default()
 }
 
 fn has_finalizer(object: &Object, name: &str) -> bool {

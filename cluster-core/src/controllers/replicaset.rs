@@ -4,6 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
@@ -43,23 +44,25 @@ impl Controller for ReplicaSetController {
         let mut plan = Plan::done();
         let Some(set) = view.get::<ReplicaSet>(key) else { return plan };
         let spec = set.spec::<ReplicaSet>();
-        let selector = Selector::of(&spec.selector);
-        let pods = claim(set, Pod::kind(), &selector, view, pods::is_active, &mut plan);
-        if !set.is_terminating() {
-            let wanted = spec.replicas.unwrap_or(1).max(0) as usize;
-            match pods.len().cmp(&wanted) {
-                Ordering::Less => create_pods(set, wanted - pods.len(), &pods, view, &mut plan),
-                Ordering::Greater => delete_pods(set, pods.len() - wanted, &pods, view, &mut plan),
-                Ordering::Equal => {}
+        let wanted = if set.is_terminating() { None } else { Some(spec.replicas.unwrap_or(1).max(0)) };
+        let mut census = Census::of_tallies(set, view);
+        if census.strangers || may_adopt(set, view) || waits(set) || wanted.is_some_and(|wanted| census.active > wanted)
+        {
+            let selector = Selector::of(&spec.selector);
+            let pods = claim(set, Pod::kind(), &selector, view, pods::is_active, &mut plan);
+            census = census.of_pods(set, &pods, view);
+            if let Some(wanted) = wanted.filter(|wanted| census.active > *wanted) {
+                delete_pods(set, (census.active - wanted) as usize, &pods, &census, view, &mut plan);
             }
         }
-        let status = status_of(set, &pods, view);
+        if let Some(wanted) = wanted.filter(|wanted| census.active < *wanted) {
+            create_pods(set, (wanted - census.active) as usize, &census, &mut plan);
+        }
+        let status = census.status(set);
         if status != *set.status::<ReplicaSet>() {
             plan.update_status(with_status(set, status), "its pods have changed");
         }
-        let min_ready_seconds = spec.min_ready_seconds.unwrap_or(0);
-        let waits = pods.iter().filter_map(|pod| pods::available_in(pod, min_ready_seconds, view.now));
-        if let Some(next) = waits.filter(|wait| !wait.is_zero()).min() {
+        if let Some(next) = census.next_available {
             plan.continue_after(next);
         }
         plan
@@ -74,12 +77,24 @@ fn sets_that_may_adopt(view: &View<'_>, change: &Change) -> Vec<Key> {
     view.list::<ReplicaSet>(&pod.key.namespace).filter(matching).map(|set| set.key.clone()).collect()
 }
 
-fn create_pods(set: &Object, missing: usize, pods: &[&Object], view: &View<'_>, plan: &mut Plan) {
+fn waits(set: &Object) -> bool {
+    set.spec::<ReplicaSet>().min_ready_seconds.unwrap_or(0) > 0
+}
+
+fn may_adopt(set: &Object, view: &View<'_>) -> bool {
+    let mut orphans = view.uncontrolled_of(Pod::kind(), &set.key.namespace).peekable();
+    orphans.peek().is_some() && {
+        let selector = Selector::of(&set.spec::<ReplicaSet>().selector);
+        orphans.any(|pod| selector.matches(pod.metadata().labels.as_ref()))
+    }
+}
+
+fn create_pods(set: &Object, missing: usize, census: &Census, plan: &mut Plan) {
     let Some(template) = &set.spec::<ReplicaSet>().template else { return };
     let pod = pod_from(template, set, set.controller_reference());
     let created = EventNote::normal(set, "SuccessfulCreate", "Created pod: {}");
     let failed = EventNote::warning(set, "FailedCreate", "Error creating: ");
-    let confession = with_status(set, failing_status(set, pods, view));
+    let confession = with_status(set, census.failing_status(set));
     for _ in 0..missing.min(BURST) {
         plan.create(pod.clone(), "there are too few pods")
             .event(created.clone())
@@ -104,13 +119,13 @@ pub fn pod_from(template: &PodTemplateSpec, owner: &Object, reference: OwnerRefe
     pod
 }
 
-fn delete_pods(set: &Object, surplus: usize, pods: &[&Object], view: &View<'_>, plan: &mut Plan) {
+fn delete_pods(set: &Object, surplus: usize, pods: &[&Object], census: &Census, view: &View<'_>, plan: &mut Plan) {
     let crowds = crowds(set, view);
     let mut candidates: Vec<_> = pods.iter().map(|pod| Candidate::new(pod, &crowds)).collect();
     if surplus < candidates.len() {
         candidates.sort_by(|a, b| a.compare(b, view.now));
     }
-    let confession = with_status(set, failing_status(set, pods, view));
+    let confession = with_status(set, census.failing_status(set));
     for candidate in candidates.iter().take(surplus.min(BURST)) {
         plan.delete(candidate.pod, "there are too many pods")
             .event(EventNote::normal(set, "SuccessfulDelete", "Deleted pod: {}"))
@@ -182,41 +197,79 @@ impl<'a> Candidate<'a> {
     }
 }
 
-fn status_of(set: &Object, pods: &[&Object], view: &View<'_>) -> ReplicaSetStatus {
-    let spec = set.spec::<ReplicaSet>();
-    let template = spec.template.as_ref().and_then(|template| template.metadata.as_ref());
-    let template_labels =
-        template.and_then(|metadata| metadata.labels.as_ref()).map(Selector::of_labels).unwrap_or_default();
-    let min_ready_seconds = spec.min_ready_seconds.unwrap_or(0);
-    let (mut labelled, mut ready, mut available) = (0, 0, 0);
-    for pod in pods {
-        labelled += i32::from(template_labels.matches(pod.metadata().labels.as_ref()));
-        if let Some(wait) = pods::available_in(pod, min_ready_seconds, view.now) {
-            ready += 1;
-            available += i32::from(wait.is_zero());
+/// The pods of a ReplicaSet, counted.
+#[derive(Debug, Default)]
+struct Census {
+    active: i32,
+    labelled: i32,
+    ready: i32,
+    available: i32,
+    leaving: i32,
+    /// Some that it controls are not selected any more.
+    strangers: bool,
+    /// When the next ready pod counts as available.
+    next_available: Option<Duration>,
+}
+
+impl Census {
+    /// From the counts that the cache keeps; right unless pods come or go by their labels, or wait to be available.
+    fn of_tallies(set: &Object, view: &View<'_>) -> Census {
+        let selector = Selector::of(&set.spec::<ReplicaSet>().selector);
+        let template = template_selector(set);
+        let mut census = Census::default();
+        for (labels, tally) in view.tallies(set.uid()) {
+            if selector.matches(Some(labels)) {
+                census.active += tally.active;
+                census.ready += tally.ready;
+                census.leaving += tally.leaving;
+                census.labelled += if template.matches(Some(labels)) { tally.active } else { 0 };
+            } else {
+                census.strangers |= tally.active > 0;
+            }
+        }
+        Census { available: census.ready, ..census }
+    }
+
+    fn of_pods(&self, set: &Object, pods: &[&Object], view: &View<'_>) -> Census {
+        let template = template_selector(set);
+        let min_ready_seconds = set.spec::<ReplicaSet>().min_ready_seconds.unwrap_or(0);
+        let mut census = Census { active: pods.len() as i32, leaving: self.leaving, ..Census::default() };
+        for pod in pods {
+            census.labelled += i32::from(template.matches(pod.metadata().labels.as_ref()));
+            if let Some(wait) = pods::available_in(pod, min_ready_seconds, view.now) {
+                census.ready += 1;
+                census.available += i32::from(wait.is_zero());
+                let next = [census.next_available, Some(wait)].into_iter().flatten();
+                census.next_available = next.filter(|wait| !wait.is_zero()).min();
+            }
+        }
+        census
+    }
+
+    fn status(&self, set: &Object) -> ReplicaSetStatus {
+        let conditions = set.status::<ReplicaSet>().conditions.iter().flatten();
+        let conditions: Vec<_> = conditions.filter(|condition| condition.type_ != "ReplicaFailure").cloned().collect();
+        let counted = |count: i32| (count > 0).then_some(count);
+        ReplicaSetStatus {
+            replicas: self.active,
+            fully_labeled_replicas: counted(self.labelled),
+            ready_replicas: counted(self.ready),
+            available_replicas: counted(self.available),
+            terminating_replicas: Some(self.leaving),
+            observed_generation: set.metadata().generation,
+            conditions: (!conditions.is_empty()).then_some(conditions),
         }
     }
-    let selector = Selector::of(&spec.selector);
-    let leaving = view.controlled::<Pod>(set.uid()).filter(|pod| pods::is_leaving(pod));
-    let leaving = leaving.filter(|pod| selector.matches(pod.metadata().labels.as_ref())).count();
-    let conditions = set.status::<ReplicaSet>().conditions.iter().flatten();
-    let conditions: Vec<_> = conditions.filter(|condition| condition.type_ != "ReplicaFailure").cloned().collect();
-    let counted = |count: i32| (count > 0).then_some(count);
-    ReplicaSetStatus {
-        replicas: pods.len() as i32,
-        fully_labeled_replicas: counted(labelled),
-        ready_replicas: counted(ready),
-        available_replicas: counted(available),
-        terminating_replicas: Some(leaving as i32),
-        observed_generation: set.metadata().generation,
-        conditions: (!conditions.is_empty()).then_some(conditions),
+
+    /// The status of a sync that failed: a failure that is known already stays as it is.
+    fn failing_status(&self, set: &Object) -> ReplicaSetStatus {
+        ReplicaSetStatus { conditions: set.status::<ReplicaSet>().conditions.clone(), ..self.status(set) }
     }
 }
 
-/// The status of a sync that failed: a failure that is known already stays as it is.
-fn failing_status(set: &Object, pods: &[&Object], view: &View<'_>) -> ReplicaSetStatus {
-    let conditions = set.status::<ReplicaSet>().conditions.clone();
-    ReplicaSetStatus { conditions, ..status_of(set, pods, view) }
+fn template_selector(set: &Object) -> Selector {
+    let template = set.spec::<ReplicaSet>().template.as_ref().and_then(|template| template.metadata.as_ref());
+    template.and_then(|metadata| metadata.labels.as_ref()).map(Selector::of_labels).unwrap_or_default()
 }
 
 fn with_status(set: &Object, status: ReplicaSetStatus) -> Object {
