@@ -16,6 +16,8 @@ pub struct Context<'a> {
     pub namespace: String,
     /// What stands on standard input: a here-document, the output of the program before.
     pub stdin: String,
+    /// The node whose shell this is; `None` for the person's own.
+    pub node: Option<String>,
     /// The language of the person, `ja` or `en`, for what is our own text.
     pub language: String,
     written: Vec<(Stream, String)>,
@@ -28,6 +30,7 @@ impl<'a> Context<'a> {
             files,
             namespace: "default".into(),
             stdin: String::new(),
+            node: None,
             language: "en".into(),
             written: Vec::new(),
         }

@@ -4,7 +4,11 @@
 pub mod api;
 pub mod context;
 pub mod files;
+mod filters;
 pub mod kubectl;
+pub mod line;
+pub mod shell;
+mod suggest;
 
 pub use api::Api;
 pub use context::{Context, Stream};
@@ -21,7 +25,16 @@ pub trait Program: Sync {
 }
 
 /// Every program there is.
-pub const ALL: &[&dyn Program] = &[&kubectl::Kubectl];
+pub const ALL: &[&dyn Program] = &[
+    &kubectl::Kubectl,
+    &filters::GREP,
+    &filters::HEAD,
+    &filters::TAIL,
+    &filters::WC,
+    &filters::SORT,
+    &filters::CAT,
+    &filters::ECHO,
+];
 
 /// The program of that name.
 pub fn find(name: &str) -> Option<&'static dyn Program> {

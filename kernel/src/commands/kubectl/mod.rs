@@ -9,7 +9,6 @@ mod jsonpath;
 mod manifests;
 mod output;
 mod resources;
-mod suggest;
 mod verb;
 mod verbs;
 

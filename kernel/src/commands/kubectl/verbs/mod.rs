@@ -7,7 +7,7 @@ mod get;
 mod scale;
 mod three_way;
 
-use super::suggest::suggestions;
+use super::super::suggest::suggestions;
 use super::verb::Verb;
 
 /// Every verb, sorted as the overview of kubectl groups them.

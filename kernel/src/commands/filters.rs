@@ -1,0 +1,230 @@
+//! The small programs of a pipe: what they read is the output of the program before, or files.
+
+use super::{Context, Program};
+
+/// A filter: from its arguments and the text that it reads to what it writes and its exit code.
+pub struct Filter {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String], &mut Context<'_>) -> Result<i32, String>,
+}
+
+impl Program for Filter {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn run(&self, args: &[String], context: &mut Context<'_>) -> i32 {
+        (self.run)(args, context).unwrap_or_else(|problem| {
+            context.error_line(format!("{}: {problem}", self.name));
+            2
+        })
+    }
+}
+
+pub const GREP: Filter = Filter { name: "grep", about: "prints lines that match", run: grep };
+pub const HEAD: Filter = Filter { name: "head", about: "prints the first lines", run: head };
+pub const TAIL: Filter = Filter { name: "tail", about: "prints the last lines", run: tail };
+pub const WC: Filter = Filter { name: "wc", about: "counts lines, words and bytes", run: wc };
+pub const SORT: Filter = Filter { name: "sort", about: "sorts lines", run: sort };
+pub const CAT: Filter = Filter { name: "cat", about: "prints files", run: cat };
+pub const ECHO: Filter = Filter { name: "echo", about: "prints its arguments", run: echo };
+
+/// The text of the files, or of standard input without any.
+fn input(files: &[&String], context: &Context<'_>) -> Result<String, String> {
+    if files.is_empty() {
+        return Ok(context.stdin.clone());
+    }
+    let read = |file: &&String| match file.as_str() {
+        "-" => Ok(context.stdin.clone()),
+        file => context.files.read(file).map_err(|trouble| format!("{file}: {trouble}")),
+    };
+    files.iter().map(read).collect()
+}
+
+/// Letters of flags without values, and the other arguments.
+fn letters<'a>(args: &'a [String], known: &str) -> Result<(String, Vec<&'a String>), String> {
+    let (mut letters, mut rest) = (String::new(), Vec::new());
+    let mut only_arguments = false;
+    for arg in args {
+        match arg.strip_prefix('-') {
+            Some("-") if !only_arguments => only_arguments = true,
+            Some(flags) if !only_arguments && !flags.is_empty() => {
+                if let Some(unknown) = flags.chars().find(|letter| !known.contains(*letter)) {
+                    return Err(format!("invalid option -- '{unknown}'"));
+                }
+                letters.push_str(flags);
+            }
+            _ => rest.push(arg),
+        }
+    }
+    Ok((letters, rest))
+}
+
+fn grep(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (flags, rest) = letters(args, "vicEFnowq")?;
+    let has = |flag: char| flags.contains(flag);
+    let Some((pattern, files)) = rest.split_first() else {
+        return Err("usage: grep [-vicEFnowq] PATTERN [FILE]...".into());
+    };
+    let source = if has('F') { regex::escape(pattern) } else { pattern.to_string() };
+    let source = if has('w') { format!(r"\b(?:{source})\b") } else { source };
+    let regex = regex::RegexBuilder::new(&source)
+        .case_insensitive(has('i'))
+        .build()
+        .map_err(|_| format!("invalid regular expression: {pattern}"))?;
+    let text = input(files, context)?;
+    let hits: Vec<(usize, &str)> =
+        text.lines().enumerate().filter(|(_, line)| regex.is_match(line) != has('v')).collect();
+    if has('c') {
+        context.line(hits.len().to_string());
+    } else if !has('q') {
+        for (index, line) in &hits {
+            let number = if has('n') { format!("{}:", index + 1) } else { String::new() };
+            if has('o') && !has('v') {
+                for found in regex.find_iter(line).filter(|found| !found.is_empty()) {
+                    context.line(format!("{number}{}", found.as_str()));
+                }
+            } else {
+                context.line(format!("{number}{line}"));
+            }
+        }
+    }
+    Ok(i32::from(hits.is_empty()))
+}
+
+/// `-n 5`, `-n5`, `-5`, and the files.
+fn count(args: &[String]) -> Result<(String, Vec<&String>), String> {
+    let (mut count, mut files) = ("10".to_owned(), Vec::new());
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.strip_prefix('-') {
+            Some("n") => count = rest.next().cloned().ok_or("option requires an argument -- 'n'")?,
+            Some(flag) if flag.starts_with('n') => count = flag[1..].to_owned(),
+            Some(flag) if !flag.is_empty() => count = flag.to_owned(),
+            _ => files.push(arg),
+        }
+    }
+    match count.trim_start_matches(['+', '-']).parse::<usize>() {
+        Ok(_) => Ok((count, files)),
+        Err(_) => Err(format!("invalid number of lines: '{count}'")),
+    }
+}
+
+fn head(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (count, files) = count(args)?;
+    let text = input(&files, context)?;
+    let number: usize = count.trim_start_matches(['+', '-']).parse().unwrap_or(0);
+    let total = text.lines().count();
+    let shown = if count.starts_with('-') { total.saturating_sub(number) } else { number };
+    text.lines().take(shown).for_each(|line| context.line(line));
+    Ok(0)
+}
+
+fn tail(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (count, files) = count(args)?;
+    let text = input(&files, context)?;
+    let number: usize = count.trim_start_matches(['+', '-']).parse().unwrap_or(0);
+    let total = text.lines().count();
+    let skipped = if count.starts_with('+') { number.saturating_sub(1) } else { total.saturating_sub(number) };
+    text.lines().skip(skipped).for_each(|line| context.line(line));
+    Ok(0)
+}
+
+fn wc(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (flags, files) = letters(args, "lwcm")?;
+    let text = input(&files, context)?;
+    let counts = [
+        ('l', text.matches('\n').count()),
+        ('w', text.split_whitespace().count()),
+        ('m', text.chars().count()),
+        ('c', text.len()),
+    ];
+    let wanted = |letter: char| if flags.is_empty() { letter != 'm' } else { flags.contains(letter) };
+    let shown: Vec<String> = counts.iter().filter(|(letter, _)| wanted(*letter)).map(|(_, n)| n.to_string()).collect();
+    context.line(match shown.as_slice() {
+        [one] => one.clone(),
+        many => many.iter().map(|number| format!("{number:>7}")).collect::<Vec<_>>().join(" "),
+    });
+    Ok(0)
+}
+
+fn sort(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (flags, files) = letters(args, "rnu")?;
+    let text = input(&files, context)?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    let number = |line: &str| {
+        let text = line.trim_start();
+        let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '-' && letter != '.');
+        text[..end.unwrap_or(text.len())].parse::<f64>().unwrap_or(0.0)
+    };
+    match flags.contains('n') {
+        true => lines.sort_by(|a, b| number(a).total_cmp(&number(b)).then_with(|| a.cmp(b))),
+        false => lines.sort_unstable(),
+    }
+    if flags.contains('r') {
+        lines.reverse();
+    }
+    if flags.contains('u') {
+        lines.dedup();
+    }
+    lines.into_iter().for_each(|line| context.line(line));
+    Ok(0)
+}
+
+fn cat(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (_, files) = letters(args, "")?;
+    let text = input(&files, context)?;
+    context.print(text);
+    Ok(0)
+}
+
+fn echo(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    match args.split_first() {
+        Some((first, rest)) if first == "-n" => context.print(rest.join(" ")),
+        _ => context.line(args.join(" ")),
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster_core::{Cluster, Config};
+
+    use super::*;
+    use crate::commands::files::Memory;
+
+    fn piped(program: &Filter, args: &str, stdin: &str) -> String {
+        let mut cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
+        let mut files = Memory::default();
+        let mut context = Context::new(&mut cluster, &mut files);
+        context.stdin = stdin.to_owned();
+        let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+        program.run(&words, &mut context);
+        context.take_stdout()
+    }
+
+    #[test]
+    fn each_does_what_its_name_says() {
+        let text = "b 2\na 10\nB 1\n";
+        for (program, args, expected) in [
+            (&GREP, "b", "b 2\n"),
+            (&GREP, "-i b", "b 2\nB 1\n"),
+            (&GREP, "-vc a", "2\n"),
+            (&GREP, "-E ^(a|B)", "a 10\nB 1\n"),
+            (&HEAD, "-n 1", "b 2\n"),
+            (&HEAD, "-2", "b 2\na 10\n"),
+            (&TAIL, "-n +2", "a 10\nB 1\n"),
+            (&TAIL, "-1", "B 1\n"),
+            (&WC, "-l", "3\n"),
+            (&SORT, "", "B 1\na 10\nb 2\n"),
+            (&CAT, "", text),
+        ] {
+            assert_eq!(piped(program, args, text), expected, "{} {args}", program.name);
+        }
+    }
+}
