@@ -20,6 +20,8 @@ use crate::network::connect::{Connection, Load, Network, Options, Origin, Sessio
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
 use crate::runtime::Runtime;
+use crate::runtime::container::Handle;
+use crate::runtime::host::{self, Host};
 use crate::scheduler::Scheduler;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
 use crate::world::{Event, Settings, Subscriber, World};
@@ -61,6 +63,7 @@ pub struct Cluster {
     clients: imbl::OrdMap<Name, Runner>,
     scheduler: Scheduler,
     machines: imbl::OrdMap<Name, Machine>,
+    host: Host,
 }
 
 /// Why a run of the step loop ended.
@@ -84,6 +87,7 @@ impl Cluster {
             clients: imbl::OrdMap::new(),
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
+            host: Host::default(),
             world,
         };
         if runs("kube-controller-manager") {
@@ -195,6 +199,16 @@ impl Cluster {
         self.machines.get(&Name::from(name))
     }
 
+    /// The plain container host that stands beside the cluster.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The same, to give it orders, which take the world's time.
+    pub fn host_mut(&mut self) -> (&mut Host, &mut World) {
+        (&mut self.host, &mut self.world)
+    }
+
     /// A controller from outside joins, or replaces the one of its name; it has caches of its own.
     pub fn join(&mut self, controller: Arc<dyn Controller>) {
         let name = Name::from(controller.name());
@@ -253,8 +267,12 @@ impl Cluster {
                     if !events.is_empty() {
                         machine.kubelet.on_runtime(&events, &mut machine.runtime, world);
                     }
+                } else if *node == *host::MACHINE {
+                    let events = self.host.runtime.wake(wake, world);
+                    self.host.on_runtime(&events, world);
                 }
             }
+            Event::Host(wake) => self.host.wake(wake, world),
             Event::Proxy(node, wake) => {
                 if let Some(machine) = self.machines.get_mut(&node) {
                     machine.proxy.wake(wake, world);
@@ -499,6 +517,36 @@ impl Cluster {
         true
     }
 
+    /// Kills the process of a pod's container, as an error of its own would: exit code 137. False if it does not run.
+    pub fn kill_container(&mut self, namespace: &str, pod: &str, container: &str) -> bool {
+        self.end_container(namespace, pod, container, "Error")
+    }
+
+    /// The kernel kills the process of a pod's container for want of memory.
+    pub fn oom_kill(&mut self, namespace: &str, pod: &str, container: &str) -> bool {
+        self.end_container(namespace, pod, container, "OOMKilled")
+    }
+
+    fn end_container(&mut self, namespace: &str, pod: &str, container: &str, reason: &'static str) -> bool {
+        let Some((machine, handle)) = find_container(&mut self.machines, namespace, pod, container) else {
+            return false;
+        };
+        let events = machine.runtime.kill(handle, reason, &mut self.world);
+        machine.kubelet.on_runtime(&events, &mut machine.runtime, &mut self.world);
+        !events.is_empty()
+    }
+
+    /// Makes the service of a container fail, or work again, while its process lives on. False if there is none.
+    pub fn set_healthy(&mut self, namespace: &str, pod: &str, container: &str, healthy: bool) -> bool {
+        let found = find_container(&mut self.machines, namespace, pod, container);
+        let done = found.is_some_and(|(machine, handle)| machine.runtime.set_healthy(handle, healthy));
+        if done {
+            let state = if healthy { "healthy" } else { "unhealthy" };
+            self.record_fault(format!("container {container} of pod {namespace}/{pod} made {state}"));
+        }
+        done
+    }
+
     /// Cuts a node off from the control plane; its containers run on.
     pub fn partition(&mut self, node: &str) -> bool {
         if !self.machines.contains_key(&Name::from(node)) {
@@ -531,6 +579,20 @@ impl Cluster {
         self.record_fault("all fault rules taken away");
         count
     }
+}
+
+/// The machine that has a pod's container, and the newest of that name there. An empty name means the first one.
+fn find_container<'a>(
+    machines: &'a mut imbl::OrdMap<Name, Machine>,
+    namespace: &str,
+    pod: &str,
+    container: &str,
+) -> Option<(&'a mut Machine, Handle)> {
+    let key = Key::new(namespace, pod);
+    let (node, handle) = machines
+        .iter()
+        .find_map(|(node, machine)| machine.runtime.find(&key, container).map(|(handle, _)| (node.clone(), handle)))?;
+    Some((machines.get_mut(&node)?, handle))
 }
 
 /// What a new cluster has before anybody uses it.

@@ -53,6 +53,8 @@ pub enum Event {
     Kubelet(Name, crate::kubelet::Wake),
     Runtime(Name, crate::runtime::Wake),
     Proxy(Name, crate::network::proxy::Wake),
+    /// The plain container host.
+    Host(crate::runtime::host::Wake),
     /// etcd forgets old history.
     Compact,
 }

@@ -82,6 +82,8 @@ pub struct Container {
     pub healthy: bool,
     pub ports: Arc<[u16]>,
     pub(super) process: Process,
+    /// The process as it was before its first step.
+    fresh: Process,
     /// What its processes have written.
     pub(super) files: Files,
     lines: imbl::Vector<LogLine>,
@@ -90,6 +92,7 @@ pub struct Container {
 impl Container {
     pub(super) fn new(id: Name, image_id: Name, config: Config, now: Time) -> Container {
         let process = Process::new(&config);
+        let fresh = process.clone();
         Container {
             id,
             identity: config.identity,
@@ -102,6 +105,7 @@ impl Container {
             healthy: true,
             ports: config.ports.into(),
             process,
+            fresh,
             files: Files::new(),
             lines: imbl::Vector::new(),
         }
@@ -125,6 +129,12 @@ impl Container {
         let at = self.started_at + Duration::from_millis(1);
         let greeting = greeting.iter().map(move |&text| LogLine { at, text: text.into() });
         greeting.chain(self.lines.iter().cloned())
+    }
+
+    /// Makes it ready to run once more.
+    pub(super) fn reset(&mut self) {
+        self.process = self.fresh.clone();
+        self.state = State::Created;
     }
 
     pub(super) fn print(&mut self, at: Time, text: impl Into<Cow<'static, str>>) {

@@ -2,6 +2,7 @@
 //! <https://kubernetes.io/docs/concepts/architecture/cri/>
 
 pub mod container;
+pub mod host;
 pub mod http;
 pub mod images;
 pub mod programs;
@@ -131,9 +132,10 @@ impl Runtime {
         self.containers.iter().map(|(handle, container)| (*handle, &**container))
     }
 
-    /// The newest container of a pod's container name.
+    /// The newest container of a pod's container name; an empty name means any.
     pub fn find(&self, pod: &Key, container: &str) -> Option<(Handle, &Container)> {
-        self.containers().rev().find(|(_, c)| c.identity.pod == *pod && *c.identity.name == *container)
+        let named = |c: &Container| container.is_empty() || *c.identity.name == *container;
+        self.containers().rev().find(|(_, c)| c.identity.pod == *pod && named(c))
     }
 
     pub fn images(&self) -> impl Iterator<Item = (&Name, &Image)> {
@@ -280,6 +282,15 @@ impl Runtime {
         let actor = self.actor.clone();
         let sequence = self.record(&actor, Causes::None, &identity, ContainerPhase::Signalled("SIGKILL"), world);
         self.end(handle, 137, reason, sequence.into(), world)
+    }
+
+    /// Puts a container that has ended back to where it was before its start. False if it has not ended.
+    pub(super) fn reset(&mut self, handle: Handle) -> bool {
+        let Some(container) = self.container_mut(handle).filter(|container| container.exit_code().is_some()) else {
+            return false;
+        };
+        container.reset();
+        true
     }
 
     /// Forgets a container that has ended.
