@@ -8,6 +8,7 @@ pub mod queue;
 pub mod runner;
 
 pub mod deployment;
+pub mod endpoints;
 pub mod endpointslice;
 pub mod garbage_collector;
 pub mod namespace;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(deployment::DeploymentController),
         Arc::new(replicaset::ReplicaSetController),
         Arc::new(endpointslice::EndpointSliceController),
+        Arc::new(endpoints::EndpointsController),
         Arc::new(node_lifecycle::NodeLifecycleController),
         Arc::new(taint_eviction::TaintEvictionController),
         Arc::new(pod_gc::PodGarbageCollector),
