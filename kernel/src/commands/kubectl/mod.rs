@@ -3,6 +3,7 @@
 
 mod client;
 mod columns;
+mod describe;
 mod failure;
 mod flags;
 mod jsonpath;

@@ -30,9 +30,16 @@ fn transcript(files: &[(&str, &str)], lines: &[&str]) -> String {
     text
 }
 
+/// Compares a transcript with the one that is kept.
+macro_rules! check {
+    ($transcript:expr) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($transcript) });
+    };
+}
+
 #[test]
 fn wrong_use_is_told_as_kubectl_tells_it() {
-    insta::assert_snapshot!(transcript(
+    check!(transcript(
         &[],
         &[
             "gte pods",
@@ -54,7 +61,7 @@ fn wrong_use_is_told_as_kubectl_tells_it() {
 
 #[test]
 fn create_get_scale_delete() {
-    insta::assert_snapshot!(transcript(
+    check!(transcript(
         &[],
         &[
             "create configmap settings --from-literal=a=1 --from-literal=b='x y'",
@@ -83,7 +90,7 @@ fn create_get_scale_delete() {
 fn apply_makes_changes_and_takes_back_what_it_made() {
     let first = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  a: '1'\n  b: '2'\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  selector:\n    matchLabels:\n      app: web\n  template:\n    metadata:\n      labels:\n        app: web\n    spec:\n      containers:\n      - name: web\n        image: nginx\n";
     let second = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  b: '2'\n";
-    insta::assert_snapshot!(transcript(
+    check!(transcript(
         &[("all.yaml", first), ("cm.yaml", second)],
         &[
             "apply -f all.yaml --dry-run=client",
@@ -93,6 +100,101 @@ fn apply_makes_changes_and_takes_back_what_it_made() {
             "get cm settings -o jsonpath='{.data}'",
             "apply -f missing.yaml",
             "delete -f all.yaml --wait=false",
+        ]
+    ));
+}
+
+#[test]
+fn a_rollout_from_start_to_undo() {
+    check!(transcript(
+        &[],
+        &[
+            "create deployment web --image=nginx:1.27 --replicas=2 --port=80",
+            "rollout status deployment/web",
+            "rollout status deployment/web",
+            "get deploy,rs,pods --no-headers",
+            "set image deployment/web nginx=nginx:1.28",
+            "set image deployment/web nginx=nginx:1.28",
+            "set image deployment/web other=nginx",
+            "annotate deployment/web kubernetes.io/change-cause=second",
+            "rollout status deployment/web",
+            "rollout history deployment/web",
+            "rollout undo deployment/web",
+            "rollout status deployment/web",
+            "rollout history deployment/web",
+            "rollout history deployment/web --revision=2",
+            "rollout undo deployment/web --to-revision=9",
+            "rollout pause deployment/web",
+            "rollout pause deployment/web",
+            "rollout restart deployment/web",
+            "rollout resume deployment/web",
+            "rollout restart deployment/web",
+            "rollout satus deployment/web",
+            "expose deployment web",
+            "expose deployment web",
+            "get svc web -o jsonpath='{.spec.ports[0].targetPort} {.spec.selector}'",
+            "describe deployment web",
+            "describe svc web",
+            "delete deployment web",
+        ]
+    ));
+}
+
+#[test]
+fn pods_are_run_labelled_waited_for_and_described() {
+    check!(transcript(
+        &[],
+        &[
+            "run a --image=nginx --labels=app=a,tier=front",
+            "run a --image=nginx",
+            "wait --for=condition=Ready pod/a --timeout=30s",
+            "wait --for=jsonpath='{.status.phase}'=Running pod/a",
+            "get pod a --show-labels",
+            "get pod a -o wide",
+            "label pod a tier=back",
+            "label pod a tier=back --overwrite",
+            "label pod a tier-",
+            "label pod a tier-",
+            "label pod a",
+            "label pod a --list",
+            "annotate pod a note='hello world'",
+            "patch pod a -p '{\"metadata\":{\"labels\":{\"x\":\"y\"}}}'",
+            "patch pod a -p '{\"metadata\":{\"labels\":{\"x\":\"y\"}}}'",
+            "patch pod a --type=odd -p '{}'",
+            "describe pod a",
+            "describe pod nothing",
+            "events --for pod/a",
+            "get events --field-selector involvedObject.name=a",
+            "run once --image=busybox --restart=Never --dry-run=client -o yaml -- sleep 10",
+            "delete pod a --wait=false",
+            "wait --for=delete pod/a --timeout=60s",
+            "get pods",
+            "wait --for=color pod/never",
+        ]
+    ));
+}
+
+#[test]
+fn nodes_are_closed_tainted_and_drained() {
+    check!(transcript(
+        &[],
+        &[
+            "get nodes",
+            "cordon node-1",
+            "cordon node-1",
+            "get node node-1",
+            "uncordon node-1",
+            "taint node node-1 dedicated=gpu:NoSchedule",
+            "taint node node-1 dedicated=cpu:NoSchedule",
+            "taint node node-1 dedicated:NoSchedule-",
+            "taint node node-1 dedicated-",
+            "taint node node-1 a=b:Never",
+            "drain node-2",
+            "drain",
+            "describe node node-1",
+            "describe ns default",
+            "api-resources --api-group=apps",
+            "version",
         ]
     ));
 }

@@ -3,14 +3,30 @@
 mod apply;
 mod create;
 mod delete;
+mod describe;
+mod discovery;
+mod drain;
+mod events;
+mod explain;
+mod expose;
 mod get;
+mod label;
+mod logs;
+mod nodes;
+mod patch;
+mod rollout;
+mod run;
 mod scale;
+mod set;
 mod three_way;
+mod wait;
+
+pub use apply::LAST_APPLIED;
 
 use super::super::suggest::suggestions;
 use super::verb::Verb;
 
-/// Every verb, sorted as the overview of kubectl groups them.
+/// Every verb, in the order of kubectl's overview.
 pub const ALL: &[&Verb] = &[
     &create::CREATE,
     &create::namespace::VERB,
@@ -19,10 +35,38 @@ pub const ALL: &[&Verb] = &[
     &create::secret::GENERIC,
     &create::service::VERB,
     &create::serviceaccount::VERB,
+    &expose::VERB,
+    &run::VERB,
+    &explain::VERB,
+    &set::env::VERB,
+    &set::image::VERB,
+    &set::resources::VERB,
     &get::VERB,
     &delete::VERB,
+    &rollout::VERB,
+    &rollout::history::VERB,
+    &rollout::pause::PAUSE,
+    &rollout::pause::RESUME,
+    &rollout::restart::VERB,
+    &rollout::status::VERB,
+    &rollout::undo::VERB,
     &scale::VERB,
+    &discovery::CLUSTER_INFO,
+    &nodes::CORDON,
+    &nodes::UNCORDON,
+    &drain::VERB,
+    &nodes::TAINT,
+    &describe::VERB,
+    &logs::VERB,
+    &events::VERB,
     &apply::VERB,
+    &patch::VERB,
+    &wait::VERB,
+    &label::LABEL,
+    &label::ANNOTATE,
+    &discovery::API_RESOURCES,
+    &discovery::API_VERSIONS,
+    &discovery::VERSION,
 ];
 
 /// The verb of these words: one, or two for a word under a verb.

@@ -72,7 +72,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         return message("no objects passed to create");
     }
     for item in items {
-        if let Err(failure) = send(call, &item, dry_run) {
+        if let Err(failure) = send(call, &item, "created", dry_run) {
             let source = item.source.unwrap_or_default();
             failures.push(failure.prefixed(&format!("error when creating {source:?}: ")));
         }
@@ -81,9 +81,9 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 /// Sends an object and tells of it: `deployment.apps/web created`.
-pub fn send(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Outcome {
+fn send(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Outcome {
     if dry_run == DryRun::Client {
-        return call.changed(item, "created", dry_run);
+        return call.changed(item, what, dry_run);
     }
     let options = Options {
         dry_run: dry_run == DryRun::Server,
@@ -96,7 +96,7 @@ pub fn send(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Outcome {
         false => item.value.clone(),
     };
     let created = call.create(&item.kind, &item.namespace, body, options)?;
-    call.changed(&Item::new(&item.kind, created), "created", dry_run)
+    call.changed(&Item::new(&item.kind, created), what, dry_run)
 }
 
 /// The one name that the arguments must give.
@@ -113,8 +113,13 @@ pub fn command_of(call: &Call<'_, '_>) -> Vec<String> {
     call.parsed.before_dash.map(|before| call.parsed.args[before..].to_vec()).unwrap_or_default()
 }
 
-/// Creates what flags describe. `what` is how a failure names it: `failed to create deployment: …`.
-pub fn generated<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, what: &str) -> Outcome {
+/// Creates what flags describe. `failing` is how a failure begins: `failed to create deployment: `.
+pub fn generated<K: Resource>(call: &mut Call<'_, '_>, value: Value, failing: &str) -> Outcome {
+    generated_as::<K>(call, value, failing, "created")
+}
+
+/// As [`generated`], with another word for what was done.
+pub fn generated_as<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, failing: &str, what: &str) -> Outcome {
     let dry_run = call.dry_run()?;
     let kind = KindRef::of::<K>();
     value["apiVersion"] = kind.api_version().into();
@@ -126,8 +131,8 @@ pub fn generated<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, what: &
     if kind.namespaced {
         item.namespace.clone_from(&call.namespace);
     }
-    send(call, &item, dry_run).map_err(|failure| match failure {
-        Failure::Server(status) if !what.is_empty() => Failure::Message(format!("{what}{}", status.message)),
+    send(call, &item, what, dry_run).map_err(|failure| match failure {
+        Failure::Server(status) if !failing.is_empty() => Failure::Message(format!("{failing}{}", status.message)),
         other => other,
     })
 }

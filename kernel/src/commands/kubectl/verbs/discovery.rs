@@ -1,0 +1,145 @@
+//! `kubectl api-resources`, `api-versions`, `version` and `cluster-info`
+
+use cluster_core::api::kind::KindRef;
+
+use super::super::columns;
+use super::super::failure::{Outcome, message, usage};
+use super::super::flags::{switch, text};
+use super::super::output::OUTPUT;
+use super::super::verb::{Call, Verb};
+
+/// The release that this kubectl speaks as, and that of the cluster.
+const CLIENT_VERSION: &str = "v1.36.4";
+const KUSTOMIZE_VERSION: &str = "v5.8.1";
+const SERVER_VERSION: &str = "v1.36.2";
+
+pub const API_RESOURCES: Verb = Verb {
+    name: "api-resources",
+    aliases: &[],
+    about: "Print the supported API resources on the server",
+    usage: "api-resources [flags] [options]",
+    flags: &[
+        OUTPUT,
+        switch("namespaced"),
+        switch("no-headers"),
+        switch("cached"),
+        text("api-group"),
+        text("verbs"),
+        text("categories"),
+        text("sort-by"),
+    ],
+    run: api_resources,
+};
+
+pub const API_VERSIONS: Verb = Verb {
+    name: "api-versions",
+    aliases: &[],
+    about: "Print the supported API versions on the server, in the form of \"group/version\"",
+    usage: "api-versions [flags] [options]",
+    flags: &[],
+    run: |call| {
+        let mut versions: Vec<String> = call.context.api.kinds().iter().map(|kind| kind.api_version()).collect();
+        versions.sort();
+        versions.dedup();
+        versions.iter().for_each(|version| call.line(version));
+        Ok(())
+    },
+};
+
+pub const VERSION: Verb = Verb {
+    name: "version",
+    aliases: &[],
+    about: "Print the client and server version information",
+    usage: "version [--client] [--output=json|yaml] [options]",
+    flags: &[OUTPUT, switch("client")],
+    run: |call| {
+        call.line(format!("Client Version: {CLIENT_VERSION}"));
+        call.line(format!("Kustomize Version: {KUSTOMIZE_VERSION}"));
+        if !call.parsed.switch("client") {
+            call.line(format!("Server Version: {SERVER_VERSION}"));
+        }
+        Ok(())
+    },
+};
+
+pub const CLUSTER_INFO: Verb = Verb {
+    name: "cluster-info",
+    aliases: &[],
+    about: "Display cluster information",
+    usage: "cluster-info [flags] [options]",
+    flags: &[],
+    run: |call| {
+        call.line("Kubernetes control plane is running at https://10.0.0.1:6443");
+        call.line("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.");
+        Ok(())
+    },
+};
+
+fn api_resources(call: &mut Call<'_, '_>) -> Outcome {
+    if !call.parsed.args.is_empty() {
+        return usage(format!("unexpected arguments: [{}]", call.parsed.args.join(" ")));
+    }
+    let sort = call.parsed.text("sort-by").unwrap_or_default().to_owned();
+    if !matches!(sort.as_str(), "" | "name" | "kind") {
+        return message("--sort-by accepts only name or kind");
+    }
+    let output = call.parsed.text("output").unwrap_or_default().to_owned();
+    if !matches!(output.as_str(), "" | "wide" | "name") {
+        return message(format!("--output {output} is not available"));
+    }
+    let mut kinds = preferred(call.context.api.kinds());
+    kinds.retain(|kind| wanted(call, kind));
+    kinds.sort_by_key(|kind| (kind.group.clone(), kind.resource.clone()));
+    match sort.as_str() {
+        "name" => kinds.sort_by_key(|kind| kind.resource.clone()),
+        "kind" => kinds.sort_by_key(|kind| kind.kind.clone()),
+        _ => {}
+    }
+    if output == "name" {
+        kinds.iter().for_each(|kind| call.line(kind.qualified_resource()));
+        return Ok(());
+    }
+    let wide = output == "wide";
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    if !call.parsed.switch("no-headers") {
+        let mut header = vec!["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"];
+        if wide {
+            header.extend(["VERBS", "CATEGORIES"]);
+        }
+        rows.push(header.into_iter().map(str::to_owned).collect());
+    }
+    for kind in &kinds {
+        let mut row = vec![
+            kind.resource.to_string(),
+            kind.short_names.join(","),
+            kind.api_version(),
+            kind.namespaced.to_string(),
+            kind.kind.to_string(),
+        ];
+        if wide {
+            row.extend([kind.verbs.join(","), kind.categories.join(",")]);
+        }
+        rows.push(row);
+    }
+    call.context.print(columns::align(&rows));
+    Ok(())
+}
+
+/// Of each resource the version that the server prefers, which it lists first.
+fn preferred(kinds: Vec<KindRef>) -> Vec<KindRef> {
+    let mut kept: Vec<KindRef> = Vec::new();
+    for kind in kinds {
+        if !kept.iter().any(|known| known.group == kind.group && known.resource == kind.resource) {
+            kept.push(kind);
+        }
+    }
+    kept
+}
+
+fn wanted(call: &Call<'_, '_>, kind: &KindRef) -> bool {
+    let parsed = &call.parsed;
+    parsed.text("api-group").is_none_or(|group| *kind.group == *group)
+        && (!parsed.has("namespaced") || parsed.switch("namespaced") == kind.namespaced)
+        && parsed.list("verbs").all(|verb| kind.allows(verb))
+        && parsed.list("categories").all(|category| kind.categories.iter().any(|known| **known == *category))
+}

@@ -1,0 +1,187 @@
+//! `kubectl drain`
+
+use std::time::Duration;
+
+use cluster_core::api::kind::KindRef;
+use cluster_core::api::request::{Body, Options, Request, Verb as ApiVerb};
+use cluster_core::api::selector::FieldSelector;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use super::super::client;
+use super::super::failure::{Failure, Outcome, all_of, message};
+use super::super::flags::{FOREVER, duration, integer, switch, text};
+use super::super::output::{DRY_RUN, DryRun};
+use super::super::resources::Item;
+use super::super::verb::{Call, Verb};
+use super::delete::{PATIENCE, wait_until_gone};
+use super::nodes::{nodes, set_unschedulable};
+
+pub const VERB: Verb = Verb {
+    name: "drain",
+    aliases: &[],
+    about: "Drain node in preparation for maintenance",
+    usage: "drain NODE [options]",
+    flags: &[
+        DRY_RUN,
+        switch("force"),
+        switch("ignore-daemonsets"),
+        switch("delete-emptydir-data"),
+        switch("disable-eviction"),
+        integer("grace-period"),
+        duration("timeout"),
+        text("selector").short('l'),
+        text("pod-selector"),
+    ],
+    run,
+};
+
+fn run(call: &mut Call<'_, '_>) -> Outcome {
+    let dry_run = call.dry_run()?;
+    let (items, mut failures) = nodes(call, "drain")?;
+    for item in &items {
+        set_unschedulable(call, item, true, dry_run)?;
+    }
+    for item in &items {
+        match evict_all(call, item, dry_run) {
+            Ok(()) => call.line(format!("{} drained{}", item.title(), dry_run.suffix())),
+            Err(failure) => {
+                let words = failure.text("").trim_end().trim_start_matches("error: ").to_owned();
+                call.context.error_line(format!(
+                    "error: unable to drain node {:?} due to error: {words}, continuing command...\nThere are pending nodes to be drained:\n {}",
+                    item.name, item.name
+                ));
+                failures.push(Failure::Raw(words));
+            }
+        }
+    }
+    all_of(failures)
+}
+
+/// Why a pod can't simply be evicted.
+#[derive(Clone, Copy, PartialEq)]
+enum Obstacle {
+    Unmanaged,
+    LocalStorage,
+    DaemonSet,
+}
+
+fn obstacle(pod: &Value) -> Option<Obstacle> {
+    let owners = pod.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let controller = owners.into_iter().flatten().find(|owner| owner["controller"] == true);
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+    let local = volumes.into_iter().flatten().any(|volume| volume.get("emptyDir").is_some());
+    match controller {
+        Some(owner) if owner["kind"] == "DaemonSet" => Some(Obstacle::DaemonSet),
+        _ if local => Some(Obstacle::LocalStorage),
+        None => Some(Obstacle::Unmanaged),
+        Some(_) => None,
+    }
+}
+
+fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
+    let fields = FieldSelector::parse(&format!("spec.nodeName={}", node.name)).map_err(Failure::Message)?;
+    let kind = KindRef::of::<Pod>();
+    let pods = call.list(kind, "", Options { fields, ..Options::default() })?;
+    let mirror = "/metadata/annotations/kubernetes.io~1config.mirror";
+    let pods: Vec<(Option<Obstacle>, Item)> = pods
+        .into_iter()
+        .filter(|pod| pod.pointer(mirror).is_none())
+        .map(|pod| (obstacle(&pod), Item::new(kind, pod)))
+        .collect();
+    let ended = |item: &Item| {
+        matches!(item.value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"))
+    };
+    let of = |wanted: Obstacle| -> Vec<String> {
+        let pods = pods.iter().filter(|(found, item)| *found == Some(wanted) && !ended(item));
+        pods.map(|(_, item)| format!("{}/{}", item.namespace, item.name)).collect()
+    };
+    let (bare, local, daemons) = (of(Obstacle::Unmanaged), of(Obstacle::LocalStorage), of(Obstacle::DaemonSet));
+    let parsed = &call.parsed;
+    let mut problems = Vec::new();
+    if !daemons.is_empty() && !parsed.switch("ignore-daemonsets") {
+        problems.push(format!(
+            "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): {}",
+            daemons.join(", ")
+        ));
+    }
+    if !local.is_empty() && !parsed.switch("delete-emptydir-data") {
+        problems.push(format!(
+            "cannot delete Pods with local storage (use --delete-emptydir-data to override): {}",
+            local.join(", ")
+        ));
+    }
+    if !bare.is_empty() && !parsed.switch("force") {
+        problems.push(format!(
+            "cannot delete Pods that declare no controller (use --force to override): {}",
+            bare.join(", ")
+        ));
+    }
+    match problems.as_slice() {
+        [] => {}
+        [one] => return message(one),
+        many => return message(format!("[{}]", many.join(", "))),
+    }
+    let mut warnings = Vec::new();
+    if !daemons.is_empty() {
+        warnings.push(format!("ignoring DaemonSet-managed Pods: {}", daemons.join(", ")));
+    }
+    if !bare.is_empty() {
+        warnings.push(format!("deleting Pods that declare no controller: {}", bare.join(", ")));
+    }
+    if !warnings.is_empty() {
+        call.warn(warnings.join("; "));
+    }
+    let doomed: Vec<Item> =
+        pods.into_iter().filter(|(found, _)| *found != Some(Obstacle::DaemonSet)).map(|(_, item)| item).collect();
+    evict(call, &doomed, dry_run)
+}
+
+fn evict(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
+    let patience =
+        call.parsed.duration("timeout").filter(|timeout| !timeout.is_zero()).unwrap_or(PATIENCE).min(FOREVER);
+    let started = call.context.api.now();
+    for pod in pods {
+        call.line(format!("evicting pod {}/{}{}", pod.namespace, pod.name, dry_run.suffix()));
+        if dry_run == DryRun::Client {
+            continue;
+        }
+        let grace = call.parsed.integer("grace-period").filter(|seconds| *seconds >= 0);
+        let body = json!({
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": {"gracePeriodSeconds": grace},
+        });
+        loop {
+            let request = Request {
+                subresource: "eviction",
+                body: Body::Json(body.clone()),
+                ..client::request(ApiVerb::Create, &pod.kind, &pod.namespace, &pod.name)
+            };
+            match call.send(request) {
+                Ok(_) => break,
+                Err(failure) if failure.is_not_found() => break,
+                // A disruption budget forbids it for now: kubectl tries again every five seconds.
+                Err(Failure::Server(status)) if status.code == 429 => {
+                    call.context.error_line(format!(
+                        "error when evicting pods/{:?} -n {:?} (will retry after 5s): {}",
+                        pod.name, pod.namespace, status.message
+                    ));
+                }
+                Err(failure) => return Err(failure),
+            }
+            if call.context.api.now().since(started) >= patience {
+                return message("global timeout reached");
+            }
+            if !call.context.api.wait(Duration::from_secs(5)) {
+                return Err(Failure::Quiet);
+            }
+            call.line(format!("evicting pod {}/{}", pod.namespace, pod.name));
+        }
+    }
+    for pod in pods.iter().filter(|_| dry_run == DryRun::None) {
+        let uid = pod.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        wait_until_gone(call, pod, &uid, patience)?;
+        call.line(format!("{} evicted", pod.title()));
+    }
+    Ok(())
+}

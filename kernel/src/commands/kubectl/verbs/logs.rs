@@ -1,0 +1,148 @@
+//! `kubectl logs`
+
+use cluster_core::api::Key;
+use cluster_core::api::kind::KindRef;
+use cluster_core::api::request::Options;
+use cluster_core::api::selector::Selector;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
+
+use super::super::super::api::LogOptions;
+use super::super::failure::{Failure, Outcome, message, usage};
+use super::super::flags::{duration, integer, switch, text};
+use super::super::resources::{Item, targets};
+use super::super::verb::{Call, Verb};
+
+pub const VERB: Verb = Verb {
+    name: "logs",
+    aliases: &[],
+    about: "Print the logs for a container in a pod",
+    usage: "logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER] [options]",
+    flags: &[
+        switch("follow").short('f'),
+        switch("previous").short('p'),
+        switch("timestamps"),
+        switch("all-containers"),
+        switch("all-pods"),
+        switch("prefix"),
+        switch("ignore-errors"),
+        integer("tail"),
+        integer("limit-bytes"),
+        integer("max-log-requests"),
+        duration("since"),
+        text("since-time"),
+        text("container").short('c'),
+        text("selector").short('l'),
+    ],
+    run,
+};
+
+fn run(call: &mut Call<'_, '_>) -> Outcome {
+    let args = call.parsed.args.clone();
+    let selected = call.parsed.has("selector");
+    let pods = match (args.as_slice(), selected) {
+        ([], true) => select(call, call.list_options(KindRef::of::<Pod>())?)?,
+        ([target], false) => vec![pod_of(call, target)?],
+        ([pod, container], false) if !call.parsed.has("container") => {
+            let pod = vec![pod_of(call, pod)?];
+            return print(call, &pod, Some(container));
+        }
+        ([], false) => {
+            return usage(
+                "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the logs command",
+            );
+        }
+        _ => return usage("only a selector (-l) or a POD name is allowed"),
+    };
+    if pods.is_empty() {
+        call.context.error_line(format!("No resources found in {} namespace.", call.namespace));
+        return Ok(());
+    }
+    let container = call.parsed.text("container").map(str::to_owned);
+    print(call, &pods, container.as_deref())
+}
+
+fn select(call: &mut Call<'_, '_>, options: Options) -> Result<Vec<Item>, Failure> {
+    let kind = KindRef::of::<Pod>();
+    let namespace = call.namespace.clone();
+    Ok(call.list(kind, &namespace, options)?.into_iter().map(|value| Item::new(kind, value)).collect())
+}
+
+/// The pod of that name, or the first of a workload.
+fn pod_of(call: &mut Call<'_, '_>, target: &str) -> Result<Item, Failure> {
+    let (kind, name) = match target.contains('/') {
+        true => match targets(call, &[target.to_owned()])?.into_iter().next() {
+            Some(target) => (target.kind, target.name.unwrap_or_default()),
+            None => return message("no resource was named"),
+        },
+        false => (KindRef::of::<Pod>().clone(), target.to_owned()),
+    };
+    let namespace = call.namespace.clone();
+    let value = call.get(&kind, &namespace, &name).map_err(|failure| match failure {
+        Failure::Server(status) if status.is_not_found() => {
+            Failure::Message(format!("error from server (NotFound): {} in namespace {namespace:?}", status.message))
+        }
+        other => other,
+    })?;
+    let item = Item::new(&kind, value);
+    if &*kind.kind == "Pod" {
+        return Ok(item);
+    }
+    let selector = item.value.pointer("/spec/selector").cloned().unwrap_or_default();
+    let labels = match &*kind.kind {
+        "Service" | "ReplicationController" => {
+            serde_json::from_value(selector).map(|labels| Selector::of_labels(&labels))
+        }
+        _ => serde_json::from_value(selector).map(|selector| Selector::of(&selector)),
+    };
+    let options = Options { labels: labels.unwrap_or_default(), ..Options::default() };
+    let mut pods = select(call, options)?;
+    if pods.is_empty() {
+        return message(format!("timed out waiting for the condition on {}", item.title()));
+    }
+    if pods.len() > 1 {
+        call.context.error_line(format!("Found {} pods, using pod/{}", pods.len(), pods[0].name));
+    }
+    Ok(pods.remove(0))
+}
+
+fn print(call: &mut Call<'_, '_>, pods: &[Item], container: Option<&str>) -> Outcome {
+    let options = LogOptions {
+        previous: call.parsed.switch("previous"),
+        timestamps: call.parsed.switch("timestamps"),
+        tail_lines: call.parsed.integer("tail").and_then(|lines| usize::try_from(lines).ok()),
+        since: call.parsed.duration("since"),
+    };
+    for pod in pods {
+        let names: Vec<&str> = ["/spec/initContainers", "/spec/containers"]
+            .iter()
+            .filter_map(|path| pod.value.pointer(path).and_then(Value::as_array))
+            .flatten()
+            .filter_map(|container| container["name"].as_str())
+            .collect();
+        let main = pod.value.pointer("/spec/containers/0/name").and_then(Value::as_str).unwrap_or_default();
+        let wanted: Vec<&str> = match container {
+            _ if call.parsed.switch("all-containers") => names.clone(),
+            Some(name) if !names.contains(&name) => {
+                return message(format!("container {name} is not valid for pod {}", pod.name));
+            }
+            Some(name) => vec![name],
+            None => {
+                if names.len() > 1 {
+                    let list = names.join(", ");
+                    call.context.error_line(format!("Defaulted container {main:?} out of: {list}"));
+                }
+                vec![main]
+            }
+        };
+        for name in wanted {
+            let key = Key::new(pod.namespace.as_str(), pod.name.as_str());
+            let text = call.context.api.logs(&key, name, &options)?;
+            match call.parsed.switch("prefix") {
+                true => text.lines().for_each(|line| call.line(format!("[pod/{}/{name}] {line}", pod.name))),
+                false => call.context.print(text),
+            }
+        }
+    }
+    Ok(())
+}

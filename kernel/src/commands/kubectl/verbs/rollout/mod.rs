@@ -1,0 +1,71 @@
+//! `kubectl rollout`: one file a word under it.
+
+pub mod history;
+pub mod pause;
+pub mod restart;
+pub mod status;
+pub mod undo;
+
+use cluster_core::api::kind::KindRef;
+use cluster_core::api::request::Options;
+use cluster_core::api::selector::Selector;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use serde_json::Value;
+
+use super::super::failure::{Failure, Outcome, message};
+use super::super::resources::Item;
+use super::super::verb::{Call, Verb};
+
+pub const VERB: Verb = Verb {
+    name: "rollout",
+    aliases: &[],
+    about: "Manage the rollout of a resource",
+    usage: "rollout SUBCOMMAND [options]",
+    flags: &[],
+    run,
+};
+
+const SUBCOMMANDS: &[&Verb] =
+    &[&history::VERB, &pause::PAUSE, &restart::VERB, &pause::RESUME, &status::VERB, &undo::VERB];
+
+fn run(call: &mut Call<'_, '_>) -> Outcome {
+    if !call.parsed.args.is_empty() {
+        return Err(Failure::Usage(format!("unknown command {:?}", call.parsed.args.join(" "))));
+    }
+    call.line("Manage the rollout of one or many resources.\n\nAvailable Commands:");
+    for verb in SUBCOMMANDS {
+        let name = verb.name.trim_start_matches("rollout ");
+        call.line(format!("  {name:8}      {}", verb.about));
+    }
+    call.line("\nUsage:\n  kubectl rollout SUBCOMMAND [options]\n");
+    Err(Failure::Quiet)
+}
+
+/// The revision that a template carries.
+pub const REVISION: &str = "deployment.kubernetes.io/revision";
+
+/// The objects that the arguments name; some must be named.
+fn named(call: &mut Call<'_, '_>) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+    if call.parsed.args.is_empty() && !call.parsed.has("filename") {
+        return message("required resource not specified");
+    }
+    call.items()
+}
+
+pub fn annotation<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.pointer("/metadata/annotations")?.get(name)?.as_str()
+}
+
+/// The replica sets of a deployment with their revisions, oldest first.
+fn replica_sets(call: &mut Call<'_, '_>, deployment: &Item) -> Result<Vec<(i64, Value)>, Failure> {
+    let selector = deployment.value.pointer("/spec/selector").cloned().unwrap_or_default();
+    let selector = serde_json::from_value(selector).map(|selector| Selector::of(&selector)).unwrap_or_default();
+    let options = Options { labels: selector, ..Options::default() };
+    let uid = deployment.value.pointer("/metadata/uid");
+    let all = call.list(KindRef::of::<ReplicaSet>(), &deployment.namespace, options)?;
+    let owned = all.into_iter().filter(|set| set.pointer("/metadata/ownerReferences/0/uid") == uid);
+    let mut sets: Vec<(i64, Value)> =
+        owned.map(|set| (annotation(&set, REVISION).and_then(|text| text.parse().ok()).unwrap_or(0), set)).collect();
+    sets.sort_by_key(|(revision, _)| *revision);
+    Ok(sets)
+}
