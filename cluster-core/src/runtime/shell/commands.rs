@@ -73,7 +73,7 @@ fn test(words: &[&str], files: &Files) -> bool {
     let number = |text: &str| text.parse::<i64>().ok();
     match words {
         [] => false,
-        ["!", rest @ ..] => !test(rest, files),
+        ["!", rest @ ..] if rest.len() <= 4 => !test(rest, files),
         ["-n", text] => !text.is_empty(),
         ["-z", text] => text.is_empty(),
         ["-f" | "-e" | "-r", path] => files.contains_key(*path),
@@ -141,14 +141,16 @@ impl Script {
                     Outcome::Done(1)
                 }
             },
-            "exec" if !args.is_empty() => match self.execute(&line[1..], now, files, print) {
-                Outcome::Done(status) => Outcome::Exits(status),
-                Outcome::Sleeps(time) => {
-                    self.ends_after = true;
-                    Outcome::Sleeps(time)
+            "exec" if args.first().is_some_and(|next| *next != "exec") => {
+                match self.execute(&line[1..], now, files, print) {
+                    Outcome::Done(status) => Outcome::Exits(status),
+                    Outcome::Sleeps(time) => {
+                        self.ends_after = true;
+                        Outcome::Sleeps(time)
+                    }
+                    other => other,
                 }
-                other => other,
-            },
+            }
             "test" => Outcome::Done(i32::from(!test(args, files))),
             "[" => {
                 let inner = args.strip_suffix(&["]"]).unwrap_or(args);
@@ -241,7 +243,7 @@ impl Script {
                 }
                 Outcome::Done(0)
             }
-            "kill" if args.iter().any(|arg| *arg == "1") => Outcome::Exits(143),
+            "kill" if args.contains(&"1") => Outcome::Exits(143),
             // Programs in a language of their own work for a while and are done.
             "perl" | "python" | "python3" | "node" => {
                 self.ends_after = self.ops.len() == 1;

@@ -19,6 +19,9 @@ use parse::{Op, Piece, Word};
 /// Instructions that a script may do without waiting, before it is put aside for a moment.
 const BURST: usize = 2000;
 
+/// How deep `$( )` may be nested.
+const DEPTH_MAX: usize = 10;
+
 /// The files that a container has written, by path.
 pub type Files = imbl::OrdMap<String, String>;
 
@@ -34,6 +37,8 @@ pub struct Script {
     hostname: String,
     /// What a `trap … TERM` does.
     trap: Option<String>,
+    /// How many outputs of commands this script is inside of.
+    depth: usize,
     /// The exit code after the current wait, if the shell has been replaced by the command that waits.
     ends_after: bool,
 }
@@ -67,6 +72,7 @@ impl Script {
             lists: Vec::new(),
             hostname: hostname.into(),
             trap: None,
+            depth: 0,
             ends_after: false,
         }
     }
@@ -164,11 +170,12 @@ impl Script {
                 Piece::Variable { name, .. } if name == "?" => text.push_str(&self.status.to_string()),
                 Piece::Variable { name, .. } => text.push_str(self.variables.get(name).map_or("", |value| value)),
                 Piece::Sum(sum) => text.push_str(&commands::sum(sum, &self.variables).to_string()),
+                Piece::Output { .. } if self.depth >= DEPTH_MAX => {}
                 Piece::Output { script, .. } => {
                     let mut child = self.clone();
                     let words = ["sh".to_owned(), "-c".to_owned(), script.clone()];
                     child.ops = Script::new(&words, &[], "").ops;
-                    (child.at, child.ends_after) = (0, false);
+                    (child.at, child.depth, child.ends_after) = (0, self.depth + 1, false);
                     let mut lines = Vec::new();
                     child.run(now, files, &mut |line| lines.push(line));
                     text.push_str(&lines.join("\n"));
@@ -294,6 +301,10 @@ mod tests {
         ] {
             run(text);
         }
+        for part in ["exec ", "$(", "! ", "(", "if true; then ", "[ ! "] {
+            run(&part.repeat(5000));
+        }
+        run(&format!("echo {}date{}", "$(".repeat(5000), ")".repeat(5000)));
         assert_eq!(run("echo a | cat").2, Some(2));
     }
 
