@@ -26,6 +26,11 @@ pub trait Api {
     /// What a container has printed, as the `log` subresource of its pod gives it.
     fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status>;
 
+    /// What lies below the API, where that is in this process: the store and the machines.
+    fn cluster(&self) -> Option<&Cluster> {
+        None
+    }
+
     /// Lets time pass. False if the person wants to wait no longer.
     fn wait(&mut self, duration: Duration) -> bool;
 }
@@ -64,6 +69,10 @@ impl Api for Cluster {
 
     fn now(&self) -> Time {
         Cluster::now(self)
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        Some(self)
     }
 
     fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status> {

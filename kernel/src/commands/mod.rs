@@ -3,6 +3,8 @@
 
 pub mod api;
 pub mod context;
+mod crictl;
+mod etcdctl;
 pub mod files;
 mod filters;
 pub mod kubectl;
@@ -27,6 +29,8 @@ pub trait Program: Sync {
 /// Every program there is.
 pub const ALL: &[&dyn Program] = &[
     &kubectl::Kubectl,
+    &crictl::Crictl,
+    &etcdctl::Etcdctl,
     &filters::GREP,
     &filters::HEAD,
     &filters::TAIL,

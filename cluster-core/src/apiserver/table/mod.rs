@@ -137,7 +137,7 @@ impl ApiServer {
 }
 
 fn built_in(printer: &Printer, objects: &[Object], now: Time) -> Table {
-    let columns: Vec<Column> = printer.columns.split(", ").enumerate().map(column).collect();
+    let columns: Vec<Column> = printer.columns.split(", ").map(column).collect();
     let row = |object: &Object| {
         let mut cells = if (printer.fits)(object) { (printer.cells)(object, now) } else { cells![&*object.key.name] };
         cells.resize(columns.len(), Value::from(""));
@@ -147,7 +147,7 @@ fn built_in(printer: &Printer, objects: &[Object], now: Time) -> Table {
     Table { columns, rows }
 }
 
-fn column((index, text): (usize, &str)) -> Column {
+fn column(text: &str) -> Column {
     let (text, type_) = match text.chars().next_back() {
         Some('#') => (&text[..text.len() - 1], "integer"),
         Some('?') => (&text[..text.len() - 1], "boolean"),
@@ -155,8 +155,8 @@ fn column((index, text): (usize, &str)) -> Column {
         _ => (text, "string"),
     };
     let (name, priority) = text.strip_suffix('*').map_or((text, 0), |name| (name, 1));
-    let format =
-        if index == 0 && name == "Name" || name == "Name" && priority == 1 || name == "Attacher" { "name" } else { "" };
+    // Of an event the last column is its name; a volume attachment's attacher counts as a name, too.
+    let format = if matches!(name, "Name" | "Attacher") { "name" } else { "" };
     Column { name: name.into(), type_: type_.into(), format: format.into(), description: String::new(), priority }
 }
 

@@ -146,7 +146,7 @@ pub fn parse(words: &[String], flags: &[Flag]) -> Result<Parsed, String> {
     Ok(parsed)
 }
 
-fn known<'a>(flags: &'a [Flag], is: impl Fn(&Flag) -> bool) -> Option<&'a Flag> {
+fn known(flags: &[Flag], is: impl Fn(&Flag) -> bool) -> Option<&Flag> {
     flags.iter().chain(GLOBAL).find(|flag| is(flag))
 }
 

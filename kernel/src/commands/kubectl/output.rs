@@ -243,8 +243,12 @@ fn custom_columns_of_file(text: &str) -> Result<Format, Failure> {
 pub fn column_path(path: &str) -> Result<Template, Failure> {
     let inner = path.strip_prefix('{').and_then(|path| path.strip_suffix('}')).unwrap_or(path);
     let inner = inner.strip_prefix('.').unwrap_or(inner);
-    jsonpath::parse(&format!("{{.{inner}}}"))
-        .map_err(|_| Failure::Message(format!("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{{name1.name2}}' or '{{.name1.name2}}'")))
+    jsonpath::parse(&format!("{{.{inner}}}")).map_err(|_| {
+        Failure::Message(
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'"
+                .into(),
+        )
+    })
 }
 
 fn custom_table(wanted: &[(String, Template)], objects: &[&Value], headers: bool) -> String {

@@ -76,7 +76,7 @@ fn has_field(schema: &Schema<'_>, name: &str) -> bool {
 fn custom_schema(call: &mut Call<'_, '_>, kind: &KindRef) -> Result<Value, Failure> {
     let definition = call.get(CustomResourceDefinition::kind(), "", &kind.qualified_resource())?;
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let version = versions.into_iter().flatten().find(|version| version["name"] == &*kind.version);
+    let version = versions.into_iter().flatten().find(|version| version["name"] == *kind.version);
     let mut schema =
         version.and_then(|version| version.pointer("/schema/openAPIV3Schema")).cloned().unwrap_or(json!({}));
     let name = <ObjectMeta as k8s_openapi::schemars::JsonSchema>::schema_name();

@@ -113,10 +113,8 @@ fn objects(call: &mut Call<'_, '_>, wanted: &[Target], format: &Format) -> Outco
     }
     sort_items(call, &mut items)?;
     let list = wanted.len() > 1 || wanted.iter().any(|target| target.name.is_none());
-    if list || !items.is_empty() {
-        if failures.is_empty() || !items.is_empty() {
-            call.print_objects(format, &items, list)?;
-        }
+    if !items.is_empty() || list && failures.is_empty() {
+        call.print_objects(format, &items, list)?;
     }
     all_of(failures)
 }
@@ -133,14 +131,20 @@ fn sort_path(call: &Call<'_, '_>) -> Result<Option<Template>, Failure> {
 }
 
 /// Numbers and quantities by their size, times and text by their letters, what is missing first.
-#[derive(PartialEq, PartialOrd)]
+#[derive(PartialEq)]
 struct SortKey(u8, f64, String);
 
 impl Eq for SortKey {}
 
 impl Ord for SortKey {
     fn cmp(&self, other: &SortKey) -> std::cmp::Ordering {
-        self.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal)
+        self.0.cmp(&other.0).then_with(|| self.1.total_cmp(&other.1)).then_with(|| self.2.cmp(&other.2))
+    }
+}
+
+impl PartialOrd for SortKey {
+    fn partial_cmp(&self, other: &SortKey) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
 }
 
