@@ -16,7 +16,7 @@ pub const KUSTOMIZE: Flag = text("kustomize").short('k');
 const STDIN: &str = "STDIN";
 
 impl Call<'_, '_> {
-    /// The objects of all files of `-f`, in order. What stands before a broken document is given to `each`, too.
+    /// The objects of all files of `-f`, in order; nothing if one of them can't be read.
     pub fn manifests(&mut self) -> Result<Vec<Item>, Failure> {
         let (items, failures) = self.manifests_so_far()?;
         super::failure::all_of(failures)?;

@@ -95,6 +95,7 @@ fn endpoints(slices: &[Value], port: &str) -> String {
         }
     }
     match all.len() {
+        0 if slices.is_empty() => "<none>".into(),
         0 => String::new(),
         count if count > 3 => format!("{} + {} more...", all[..3].join(","), count - 3),
         _ => all.join(","),

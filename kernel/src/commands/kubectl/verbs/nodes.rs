@@ -107,7 +107,8 @@ fn parse_change(text: &str) -> Result<Change, Failure> {
     let (body, remove) = text.strip_suffix('-').map_or((text, false), |body| (body, true));
     let (pair, effect) = body.split_once(':').map_or((body, ""), |(pair, effect)| (pair, effect));
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-    if !matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") && !(remove && effect.is_empty()) {
+    let known = matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") || remove && effect.is_empty();
+    if !known {
         return usage(format!("invalid taint effect: {effect}, unsupported taint effect"));
     }
     Ok(Change { key: key.into(), value: value.into(), effect: effect.into(), remove })
