@@ -1,13 +1,18 @@
 //! The program `kernetes`: Jupyter, cell languages, kubectl, plots, grading, around a cluster-core cluster.
 
+pub mod bench;
 pub mod commands;
+pub mod controls;
 pub mod exit;
 pub mod jupyter;
 pub mod lab;
+pub mod language;
 pub mod notebook;
 pub mod output;
 pub mod plots;
 pub mod rust_cells;
 pub mod session;
+pub mod settings;
+pub mod story;
 pub mod text;
 pub mod yaml;

@@ -17,6 +17,7 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Bench(kernetes::bench::Bench),
     Install(kernetes::jupyter::install::Install),
     Kernel(kernetes::jupyter::Launch),
     Lab(kernetes::lab::Lab),
@@ -26,6 +27,7 @@ enum Command {
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     let outcome = std::panic::catch_unwind(|| match command {
+        Command::Bench(bench) => bench.start(),
         Command::Install(install) => install.start(),
         Command::Kernel(launch) => launch.start(),
         Command::Lab(lab) => lab.start(),

@@ -15,6 +15,8 @@ use crate::exit::{Answer, Failure, Outcome};
 use crate::jupyter::{Execute, install, kernel_info};
 use crate::output::CellError;
 use crate::session::Session;
+pub use crate::settings::Language;
+use crate::settings::Settings;
 use outputs::Outputs;
 
 /// Execute a notebook without Jupyter and write the outputs back
@@ -31,24 +33,6 @@ pub struct Run {
     /// The seed of every draw in the cluster [default: the session's]
     #[arg(long)]
     seed: Option<u64>,
-}
-
-/// The language of what cells say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Language {
-    #[default]
-    Ja,
-    En,
-}
-
-impl Language {
-    /// Its ISO 639-1 code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Language::Ja => "ja",
-            Language::En => "en",
-        }
-    }
 }
 
 impl Run {
@@ -71,8 +55,9 @@ impl Run {
 }
 
 /// The one place where a session is made for a notebook.
-pub fn session(_language: Language, _seed: Option<u64>) -> Session {
-    Session::new()
+pub fn session(language: Language, seed: Option<u64>) -> Session {
+    let settings = Settings { language, ..Settings::default() };
+    Session::with(Settings { seed: seed.unwrap_or(settings.seed), ..settings })
 }
 
 /// The cell at which a run stopped.

@@ -1,9 +1,52 @@
-//! A session owns the cluster and runs cells on it.
+//! A session owns the cluster and runs cells on it: the learner's lab.
 
-use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-/// One learner's lab: the cluster, the settings, what the cells so far have defined.
-pub struct Session {}
+use cluster_core::api::Key;
+use cluster_core::api::kind::KindRef;
+use cluster_core::clock::Time;
+use cluster_core::cluster::Pause;
+use cluster_core::trace::Sequence;
+use cluster_core::{Cluster, Config};
+
+use crate::commands::files::{Files, Folder};
+use crate::language;
+use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink, text};
+use crate::rust_cells::RustCells;
+use crate::settings::{Language, Settings};
+use crate::story;
+
+/// How much virtual time a cell waits for the cluster to settle.
+const SETTLE_SECONDS_MAX: u64 = 60;
+/// A wait that takes longer than this by the wall clock shows how far it is.
+const PROGRESS_AFTER: Duration = Duration::from_millis(400);
+/// So many cells can be undone.
+const CHECKPOINTS_MAX: usize = 100;
+
+pub struct Session {
+    pub settings: Settings,
+    pub cluster: Cluster,
+    pub rust: RustCells,
+    /// Question and answer, in the order in which they were locked in.
+    pub predictions: Vec<(String, String)>,
+    /// What each manifest cell has applied, by the cell's id.
+    pub applied: BTreeMap<String, Vec<(KindRef, Key)>>,
+    /// The folder in which commands find files.
+    pub files: Box<dyn Files + Send>,
+    forks: BTreeMap<String, Cluster>,
+    checkpoints: Vec<Checkpoint>,
+    /// The trace entry of the cell that runs, and the moment at which it began.
+    cell: (Sequence, Time),
+    /// Everything before this entry has been told.
+    told: Sequence,
+}
+
+/// The cluster as it was before a cell.
+struct Checkpoint {
+    code: String,
+    cluster: Cluster,
+}
 
 impl Default for Session {
     fn default() -> Self {
@@ -12,27 +55,313 @@ impl Default for Session {
 }
 
 impl Session {
+    /// A session in the language of the locale.
     pub fn new() -> Self {
-        Session {}
+        Session::with(Settings { language: Language::of_locale(), ..Settings::default() })
+    }
+
+    pub fn with(settings: Settings) -> Self {
+        let mut session = Session {
+            cluster: cluster(&settings),
+            settings,
+            rust: RustCells::new(),
+            predictions: Vec::new(),
+            applied: BTreeMap::new(),
+            files: Box::new(Folder::new(".")),
+            forks: BTreeMap::new(),
+            checkpoints: Vec::new(),
+            cell: (0, Time::ZERO),
+            told: 1,
+        };
+        session.boot();
+        session
+    }
+
+    pub fn language(&self) -> Language {
+        self.settings.language
+    }
+
+    /// Makes the cluster anew.
+    pub fn reset(&mut self, settings: Settings, _sink: &mut dyn Sink) -> Result<(), CellError> {
+        self.cluster = cluster(&settings);
+        self.settings = settings;
+        self.applied.clear();
+        self.checkpoints.clear();
+        self.boot();
+        Ok(())
+    }
+
+    /// Lets a new cluster come up, so that the first cell finds its nodes ready.
+    fn boot(&mut self) {
+        self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |_| true);
+        self.told = self.cluster.trace().next_sequence();
+        self.cell = (0, self.cluster.now());
     }
 
     /// Runs one cell; its outputs go to `sink` as they come.
     pub fn execute(&mut self, code: &str, sink: &mut dyn Sink) -> Result<(), CellError> {
-        sink.put(Output::Stdout(code.to_owned()));
-        Ok(())
+        if code.trim().is_empty() {
+            return Ok(());
+        }
+        if self.checkpoints.len() >= CHECKPOINTS_MAX {
+            self.checkpoints.remove(0);
+        }
+        self.checkpoints.push(Checkpoint { code: code.to_owned(), cluster: self.cluster.clone() });
+        let begun = self.cluster.now();
+        let sequence = self.cluster.record_cell(code);
+        self.cell = (sequence, begun);
+        self.told = sequence + 1;
+        language::of(code).run(code, self, sink)
     }
 
-    /// Completions at a cursor (in code points).
-    pub fn complete(&mut self, _code: &str, cursor: usize) -> Completion {
-        Completion { start: cursor, end: cursor, matches: Vec::new() }
+    /// The trace entry of the running cell: the cause of what it asks for.
+    pub fn cell_sequence(&self) -> Sequence {
+        self.cell.0
     }
 
-    /// Help for what stands at a cursor (in code points); `None` if there is nothing to say.
-    pub fn inspect(&mut self, _code: &str, _cursor: usize) -> Option<MimeBundle> {
-        None
+    /// Lets time run until nothing but periodic work is left, for 60 virtual seconds at most.
+    pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), CellError> {
+        let start = self.cluster.now();
+        let mut progress = Progress::new(self.language(), start, Duration::from_secs(SETTLE_SECONDS_MAX));
+        let pause = self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |cluster| {
+            progress.show(cluster.now(), sink);
+            !sink.interrupted()
+        });
+        progress.end(sink);
+        self.tell(sink);
+        self.after_wait(pause)
     }
 
-    pub fn is_complete(&self, _code: &str) -> Completeness {
-        Completeness::Complete
+    /// Lets this much virtual time pass.
+    pub fn advance(&mut self, by: Duration, sink: &mut dyn Sink) -> Result<(), CellError> {
+        let mut progress = Progress::new(self.language(), self.cluster.now(), by);
+        let pause = self.cluster.advance(by, |cluster| {
+            progress.show(cluster.now(), sink);
+            !sink.interrupted()
+        });
+        progress.end(sink);
+        self.after_wait(pause)
+    }
+
+    fn after_wait(&self, pause: Pause) -> Result<(), CellError> {
+        if pause == Pause::Interrupted { Err(self.interrupted()) } else { Ok(()) }
+    }
+
+    /// Says what happened since the last time.
+    pub fn tell(&mut self, sink: &mut dyn Sink) {
+        let japanese = self.language().is_japanese();
+        let story = story::tell(self.cluster.trace(), self.told, self.cell.1, japanese);
+        self.told = self.cluster.trace().next_sequence();
+        if !story.is_empty() {
+            sink.put(Output::Display { data: text(story), id: None });
+        }
+    }
+
+    pub fn interrupted(&self) -> CellError {
+        let at = self.cluster.now();
+        let message = match self.language() {
+            Language::Ja => format!("{at} で止めました。クラスタはそのまま使えます"),
+            Language::En => format!("stopped at {at}; the cluster can be used as it is"),
+        };
+        CellError::new("Interrupted", message)
+    }
+
+    /// Runs a `%%rust` cell; controllers that it defines join the cluster.
+    pub fn run_rust(&mut self, source: &str, sink: &mut dyn Sink) -> Result<(), CellError> {
+        let controllers = self.rust.evaluate(source, sink)?;
+        for controller in controllers {
+            let kinds: Vec<KindRef> = self.cluster.kinds().cloned().collect();
+            self.cluster.join(controller.client(kinds.iter())?);
+        }
+        let settled = self.settle(sink);
+        self.rust.drain(sink);
+        settled
+    }
+
+    pub fn complete(&mut self, code: &str, cursor: usize) -> Completion {
+        let mut completion = language::of(code).complete(code, byte_offset(code, cursor), self);
+        completion.start = code[..completion.start].chars().count();
+        completion.end = code[..completion.end].chars().count();
+        completion
+    }
+
+    pub fn inspect(&mut self, code: &str, cursor: usize) -> Option<MimeBundle> {
+        language::of(code).inspect(code, byte_offset(code, cursor), self)
+    }
+
+    pub fn is_complete(&self, code: &str) -> Completeness {
+        if code.trim().is_empty() { Completeness::Complete } else { language::of(code).is_complete(code) }
+    }
+}
+
+/// Back and aside.
+impl Session {
+    /// Goes back to before the last `cells` cells (the running one not counted), and says what that undoes.
+    pub fn rewind(&mut self, cells: usize) -> Result<String, CellError> {
+        let running = self.checkpoints.pop();
+        let possible = self.checkpoints.len();
+        if cells == 0 || cells > possible {
+            self.checkpoints.extend(running);
+            let message = match self.language() {
+                Language::Ja => format!("戻せるのは1から{possible}セルまでです"),
+                Language::En => format!("between 1 and {possible} cells can be undone"),
+            };
+            return Err(CellError::new("CannotRewind", message));
+        }
+        let undone = self.checkpoints.split_off(possible - cells);
+        let (from, to) = (self.cluster.now(), undone[0].cluster.now());
+        let (revision, before) = (self.cluster.revision(), undone[0].cluster.revision());
+        let mut text = match self.language() {
+            Language::Ja => {
+                format!("{from} から {to} に戻りました（リビジョン {revision} → {before}）。取り消したセル:\n")
+            }
+            Language::En => format!("back from {from} to {to} (revision {revision} → {before}); undone cells:\n"),
+        };
+        for checkpoint in &undone {
+            let first = checkpoint.code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            text += &format!("  {first}\n");
+        }
+        self.cluster = undone.into_iter().next().map(|first| first.cluster).unwrap_or_else(|| self.cluster.clone());
+        self.told = self.cluster.trace().next_sequence();
+        Ok(text)
+    }
+
+    pub fn keep_fork(&mut self, name: &str) {
+        self.forks.insert(name.to_owned(), self.cluster.clone());
+    }
+
+    pub fn forks(&self) -> Vec<String> {
+        self.forks.keys().cloned().collect()
+    }
+
+    pub fn fork(&self, name: &str) -> Result<&Cluster, CellError> {
+        self.forks.get(name).ok_or_else(|| {
+            let known = self.forks().join(", ");
+            let message = match self.language() {
+                Language::Ja => format!("{name} という写しはありません（あるのは: {known}）"),
+                Language::En => format!("there is no copy named {name} (there are: {known})"),
+            };
+            CellError::new("NotFound", message)
+        })
+    }
+
+    /// Goes on in a kept copy; the present cluster is kept as `main` if it has no name yet.
+    pub fn switch_to(&mut self, name: &str) -> Result<String, CellError> {
+        let next = self.fork(name)?.clone();
+        let left = std::mem::replace(&mut self.cluster, next);
+        if !self.forks.contains_key("main") {
+            self.forks.insert("main".into(), left);
+        }
+        self.told = self.cluster.trace().next_sequence();
+        let at = self.cluster.now();
+        Ok(match self.language() {
+            Language::Ja => format!("いまは {name}（{at}）。元のクラスタは %switch main で\n"),
+            Language::En => format!("now in {name} ({at}); %switch main for the one before\n"),
+        })
+    }
+}
+
+/// Names that a person can type.
+impl Session {
+    /// The object that `kind/name` means; its name may be shortened to a beginning that only one object has.
+    pub fn target(&self, text: &str) -> Result<(KindRef, Key), CellError> {
+        let wrong = |message: String| CellError::new("NotFound", message);
+        let (kind_name, name) = text
+            .split_once('/')
+            .ok_or_else(|| wrong(format!("'{text}' is not an object: expected KIND/NAME, such as deployment/web")))?;
+        let is = |kind: &&KindRef| {
+            [&kind.kind, &kind.resource, &kind.singular].iter().any(|known| known.eq_ignore_ascii_case(kind_name))
+                || kind.short_names.iter().any(|short| **short == *kind_name)
+        };
+        let kind = self.cluster.kinds().find(is).cloned();
+        let kind = kind.ok_or_else(|| wrong(format!("the server doesn't have a resource type \"{kind_name}\"")))?;
+        let (namespace, name) = match name.split_once('/') {
+            Some((namespace, name)) => (namespace, name),
+            None if kind.namespaced => ("default", name),
+            None => ("", name),
+        };
+        let key = Key::new(namespace, name);
+        let known = |key: &Key| {
+            self.cluster.trace().writes().any(|(_, write)| write.kind.slot == kind.slot && write.key == *key)
+        };
+        if self.cluster.store().get(&kind, &key).is_some() || known(&key) {
+            return Ok((kind, key));
+        }
+        let mut alike = self.cluster.list_of(&kind, namespace).filter(|object| object.key.name.starts_with(name));
+        match (alike.next(), alike.next()) {
+            (Some(one), None) => Ok((kind.clone(), one.key.clone())),
+            (Some(first), Some(second)) => {
+                let names = format!("{}, {} …", first.key.name, second.key.name);
+                Err(wrong(format!("several objects begin with {text}: {names}")))
+            }
+            (None, _) => Ok((kind.clone(), key)),
+        }
+    }
+
+    pub fn object_names(&self) -> Vec<String> {
+        let told = |kind: &&KindRef| !matches!(&*kind.kind, "Event" | "Lease" | "APIService");
+        let names = self.cluster.kinds().filter(told).flat_map(|kind| {
+            let name = |object: &cluster_core::api::object::Object| format!("{}/{}", kind.singular, object.key.name);
+            self.cluster.list_of(kind, if kind.namespaced { "default" } else { "" }).map(name)
+        });
+        names.take(2000).collect()
+    }
+
+    pub fn node_names(&self) -> Vec<String> {
+        self.cluster.machines().map(|(name, _)| name.to_string()).collect()
+    }
+
+    pub fn component_names(&self) -> Vec<String> {
+        self.cluster.components().iter().map(|name| name.to_string()).collect()
+    }
+}
+
+fn cluster(settings: &Settings) -> Cluster {
+    Cluster::new(Config { seed: settings.seed, nodes: settings.nodes, ..Config::default() })
+}
+
+/// The byte at which a code point stands; the end if there are fewer.
+fn byte_offset(code: &str, cursor: usize) -> usize {
+    code.char_indices().nth(cursor).map_or(code.len(), |(at, _)| at)
+}
+
+/// How far a long wait has come, in a display that is replaced as it goes and emptied at the end.
+struct Progress {
+    language: Language,
+    start: Time,
+    limit: Duration,
+    begun: Instant,
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    const ID: &'static str = "kernetes-progress";
+
+    fn new(language: Language, start: Time, limit: Duration) -> Progress {
+        Progress { language, start, limit, begun: Instant::now(), shown: None }
+    }
+
+    fn show(&mut self, now: Time, sink: &mut dyn Sink) {
+        let due = self.shown.unwrap_or(self.begun).elapsed() >= PROGRESS_AFTER;
+        if !due {
+            return;
+        }
+        let passed = now.since(self.start);
+        let share = (passed.as_secs_f64() / self.limit.as_secs_f64().max(1e-9)).min(1.0);
+        let bar = "█".repeat((share * 20.0) as usize) + &"░".repeat(20 - (share * 20.0) as usize);
+        let words = self.language.say("仮想時間", "virtual time");
+        let data = text(format!("{bar} {words} {:.1}s / {:.0}s", passed.as_secs_f64(), self.limit.as_secs_f64()));
+        sink.put(match self.shown {
+            None => Output::Display { data, id: Some(Self::ID.into()) },
+            Some(_) => Output::Update { data, id: Self::ID.into() },
+        });
+        self.shown = Some(Instant::now());
+    }
+
+    /// What is saved with the notebook must not depend on how fast the machine was.
+    fn end(&self, sink: &mut dyn Sink) {
+        if self.shown.is_some() {
+            sink.put(Output::Update { data: text(""), id: Self::ID.into() });
+        }
     }
 }

@@ -26,13 +26,13 @@ pub trait Api {
     /// What a container has printed, as the `log` subresource of its pod gives it.
     fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status>;
 
-    /// What lies below the API, where that is in this process: the store and the machines.
-    fn cluster(&self) -> Option<&Cluster> {
-        None
-    }
-
     /// Lets time pass. False if the person wants to wait no longer.
     fn wait(&mut self, duration: Duration) -> bool;
+
+    /// The cluster in this process, for the programs of its machines (docker, crictl, curl); a remote server has none.
+    fn cluster(&mut self) -> Option<&mut Cluster> {
+        None
+    }
 }
 
 /// Which part of a log, and how.
@@ -71,10 +71,6 @@ impl Api for Cluster {
         Cluster::now(self)
     }
 
-    fn cluster(&self) -> Option<&Cluster> {
-        Some(self)
-    }
-
     fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status> {
         let object = Api::request(self, client_request(pod))?.object();
         let node = object.as_ref().and_then(|pod| pod.spec::<Pod>().node_name.as_deref()).unwrap_or_default();
@@ -111,6 +107,10 @@ impl Api for Cluster {
     fn wait(&mut self, duration: Duration) -> bool {
         self.advance(duration, |_| true);
         true
+    }
+
+    fn cluster(&mut self) -> Option<&mut Cluster> {
+        Some(self)
     }
 }
 

@@ -79,12 +79,12 @@ fn row(cells: &[&str]) -> Vec<String> {
     cells.iter().map(|cell| (*cell).to_owned()).collect()
 }
 
-fn short(id: &str) -> String {
+pub fn short(id: &str) -> String {
     id.trim_start_matches("sha256:").chars().take(ID_LENGTH).collect()
 }
 
 /// `5 seconds ago`, as Docker's units say it.
-fn ago(at: Time, now: Time) -> String {
+pub fn ago(at: Time, now: Time) -> String {
     let seconds = now.since(at).as_secs();
     let (minutes, hours) = (seconds / 60, (seconds + 1800) / 3600);
     let text = match () {

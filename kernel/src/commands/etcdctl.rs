@@ -50,7 +50,7 @@ impl Program for Etcdctl {
 
 /// Keys and values, sorted; `None` if etcd can't be reached. The real etcd holds built-in kinds as protobuf, here all
 /// is JSON.
-fn entries(context: &Context<'_>, wanted: &str, prefix: bool) -> Option<Vec<(String, String)>> {
+fn entries(context: &mut Context<'_>, wanted: &str, prefix: bool) -> Option<Vec<(String, String)>> {
     let cluster = context.api.cluster()?;
     if cluster.is_stopped("etcd") {
         return None;

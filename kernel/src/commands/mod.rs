@@ -4,6 +4,8 @@
 pub mod api;
 pub mod context;
 mod crictl;
+pub mod curl;
+pub mod docker;
 mod etcdctl;
 pub mod files;
 mod filters;
@@ -29,7 +31,9 @@ pub trait Program: Sync {
 /// Every program there is.
 pub const ALL: &[&dyn Program] = &[
     &kubectl::Kubectl,
+    &docker::Docker,
     &crictl::Crictl,
+    &curl::Curl,
     &etcdctl::Etcdctl,
     &filters::GREP,
     &filters::HEAD,

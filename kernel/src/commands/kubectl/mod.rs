@@ -3,6 +3,7 @@
 
 mod client;
 mod columns;
+pub mod declare;
 mod describe;
 mod failure;
 mod flags;
@@ -16,6 +17,15 @@ mod verbs;
 use super::{Context, Program};
 use failure::Failure;
 use verb::{Call, Verb};
+
+/// The first words that kubectl understands.
+pub fn verb_names() -> impl Iterator<Item = &'static str> {
+    let mut last = "";
+    verbs::ALL.iter().filter_map(move |verb| {
+        let word = verb.name.split(' ').next().unwrap_or_default();
+        (word != std::mem::replace(&mut last, word)).then_some(word)
+    })
+}
 
 pub struct Kubectl;
 

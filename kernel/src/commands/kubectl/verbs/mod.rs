@@ -1,6 +1,6 @@
 //! The table of verbs: one file each.
 
-mod apply;
+pub mod apply;
 mod create;
 mod delete;
 mod describe;
@@ -18,7 +18,7 @@ mod rollout;
 mod run;
 mod scale;
 mod set;
-mod three_way;
+pub mod three_way;
 mod wait;
 
 pub use apply::LAST_APPLIED;

@@ -1,0 +1,165 @@
+//! `curl`: one HTTP request that travels, from outside of the cluster or, typed in a node's shell, from that node.
+//! <https://curl.se/docs/manpage.html>
+
+use std::time::Duration;
+
+use cluster_core::network::connect::{Options, Origin};
+
+use super::{Context, Program};
+
+pub struct Curl;
+
+const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [--max-time SECONDS] URL";
+
+/// What the line asks for.
+#[derive(Debug, Default, PartialEq)]
+struct Wish {
+    url: String,
+    silent: bool,
+    show_errors: bool,
+    headers: bool,
+    headers_only: bool,
+    discard: bool,
+    write_out: String,
+    max_time: Option<Duration>,
+}
+
+impl Program for Curl {
+    fn name(&self) -> &'static str {
+        "curl"
+    }
+
+    fn about(&self) -> &'static str {
+        "makes an HTTP request"
+    }
+
+    fn run(&self, args: &[String], context: &mut Context<'_>) -> i32 {
+        let origin = context.node.as_deref().map_or(Origin::Outside, |node| Origin::Node(node.into()));
+        request(args, &origin, context)
+    }
+}
+
+/// Makes the request that a curl line asks for, from a place.
+pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i32 {
+    let wish = match parse(args) {
+        Ok(wish) => wish,
+        Err(problem) => {
+            context.error_line(format!("curl: {problem}\n{USAGE}"));
+            return 2;
+        }
+    };
+    let Some(cluster) = context.api.cluster() else {
+        context.error_line("curl: connections travel only in the simulated cluster");
+        return 7;
+    };
+    let connection = cluster.connect(origin, &wish.url, &Options { timeout: wish.max_time });
+    cluster.advance(connection.took, |_| true);
+    let mut text = String::new();
+    let code = match &connection.result {
+        Ok(reply) => {
+            if wish.headers || wish.headers_only {
+                text += &format!("{}\r\n", reply.status_line());
+                text.extend(reply.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
+                text += "\r\n";
+            }
+            if !wish.discard && !wish.headers_only {
+                text += &reply.body;
+            }
+            0
+        }
+        Err(failure) => {
+            if !wish.silent || wish.show_errors {
+                let code = failure.curl_exit_code();
+                let (host, port) = place(&wish.url);
+                let took = connection.took.as_millis();
+                let words = match code {
+                    7 => format!("Failed to connect to {host} port {port} after {took} ms: {failure}"),
+                    28 => format!("Connection timed out after {took} milliseconds"),
+                    _ => failure.to_string(),
+                };
+                context.error_line(format!("curl: ({code}) {words}"));
+            }
+            failure.curl_exit_code()
+        }
+    };
+    let status = connection.result.as_ref().map_or(0, |reply| reply.status);
+    text += &wish.write_out.replace("\\n", "\n").replace("%{http_code}", &format!("{status:03}"));
+    context.print(text);
+    code
+}
+
+/// Host and port of a URL, for messages.
+fn place(url: &str) -> (&str, &str) {
+    let secure = url.starts_with("https://");
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    authority.split_once(':').unwrap_or((authority, if secure { "443" } else { "80" }))
+}
+
+fn parse(args: &[String]) -> Result<Wish, String> {
+    let mut wish = Wish::default();
+    let mut rest = args.iter().map(String::as_str);
+    while let Some(word) = rest.next() {
+        let mut value = || rest.next().ok_or_else(|| format!("option {word}: requires parameter"));
+        match word {
+            "--silent" => wish.silent = true,
+            "--show-error" => wish.show_errors = true,
+            "--include" => wish.headers = true,
+            "--head" => wish.headers_only = true,
+            "-o" | "--output" => wish.discard = value()? == "/dev/null",
+            "-w" | "--write-out" => wish.write_out = value()?.to_owned(),
+            "-m" | "--max-time" | "--connect-timeout" => {
+                let seconds: f64 =
+                    value()?.parse().map_err(|_| format!("option {word}: expected a proper numerical parameter"))?;
+                wish.max_time = Duration::try_from_secs_f64(seconds).ok();
+            }
+            "-H" | "--header" => drop(value()?),
+            word if word.starts_with("--") => return Err(format!("option {word}: is unknown")),
+            word if word.starts_with('-') && word.len() > 1 => {
+                for letter in word[1..].chars() {
+                    match letter {
+                        's' => wish.silent = true,
+                        'S' => wish.show_errors = true,
+                        'i' => wish.headers = true,
+                        'I' => wish.headers_only = true,
+                        'L' | 'k' | 'f' | 'v' => {}
+                        letter => return Err(format!("option -{letter}: is unknown")),
+                    }
+                }
+            }
+            url => url.clone_into(&mut wish.url),
+        }
+    }
+    if wish.url.is_empty() { Err("no URL specified".into()) } else { Ok(wish) }
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster_core::{Cluster, Config};
+
+    use super::*;
+    use crate::commands::files::Memory;
+
+    #[test]
+    fn failures_have_curls_words_and_codes() {
+        let mut cluster = Cluster::new(Config { nodes: 1, ..Config::default() });
+        let mut files = Memory::default();
+        let mut context = Context::new(&mut cluster, &mut files);
+        let mut curl = |line: &str| {
+            let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let code = Curl.run(&args, &mut context);
+            (code, context.take_written().into_iter().map(|(_, text)| text).collect::<String>())
+        };
+        assert_eq!(curl("http://no-such-name").0, 6);
+        let (code, text) = curl("-s -m 2 -w %{http_code} http://10.244.1.99");
+        assert_eq!((code, text.as_str()), (28, "000"));
+        assert_eq!(curl("--frobnicate http://a").0, 2);
+        assert_eq!(curl("-s").0, 2);
+    }
+
+    #[test]
+    fn a_url_names_a_place() {
+        assert_eq!(place("http://web:8080/x"), ("web", "8080"));
+        assert_eq!(place("web"), ("web", "80"));
+    }
+}

@@ -1,0 +1,210 @@
+//! Controls of faults: each is one line, and one entry in the trace.
+
+use cluster_core::api::Name;
+use cluster_core::faults::{Edge, Effect, Rule};
+use cluster_core::runtime::host::{Action, Rule as HostRule};
+
+use super::{Args, duration};
+use crate::output::{CellError, Output, Sink};
+use crate::session::Session;
+use crate::settings::Language;
+use crate::text;
+
+pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let (targets, container) = match args.words.as_slice() {
+        [] => return Err(args.wrong()),
+        [pod, container] if !container.contains('/') => (vec![*pod], *container),
+        targets => (targets.to_vec(), ""),
+    };
+    for target in targets {
+        let killed = match target.split_once('/') {
+            Some(("docker", name)) => {
+                let (host, world) = session.cluster.host_mut();
+                host.kill(name, false, world).is_ok()
+            }
+            _ => {
+                let (_, key) = session.target(target)?;
+                session.cluster.kill_container(&key.namespace, &key.name, container)
+            }
+        };
+        if !killed {
+            let message = match session.language() {
+                Language::Ja => format!("{target} に動いているコンテナはありません"),
+                Language::En => format!("no container of {target} is running"),
+            };
+            return Err(CellError::new("NotRunning", message));
+        }
+        session.cluster.record_fault(format!("a container of {target} was killed"));
+    }
+    session.settle(sink)
+}
+
+fn switched(found: bool, name: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    if !found {
+        let known: Vec<String> = session.component_names().into_iter().chain(session.node_names()).collect();
+        let message = match session.language().is_japanese() {
+            true => format!("{name} はありません。あるのは: {}", known.join("、")),
+            false => format!("there is no {name}; there are: {}", known.join(", ")),
+        };
+        return Err(CellError::new("NotFound", message));
+    }
+    session.settle(sink)
+}
+
+pub fn power_off(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let node = args.one()?;
+    let found = session.cluster.power_off(node);
+    switched(found, node, session, sink)
+}
+
+pub fn power_on(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let node = args.one()?;
+    let found = session.cluster.power_on(node);
+    switched(found, node, session, sink)
+}
+
+pub fn stop(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let component = args.one()?;
+    let found = session.cluster.stop(component);
+    switched(found, component, session, sink)
+}
+
+pub fn start(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let component = args.one()?;
+    let found = session.cluster.start(component);
+    switched(found, component, session, sink)
+}
+
+pub fn partition(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let node = args.one()?;
+    let found = session.cluster.partition(node);
+    switched(found, node, session, sink)
+}
+
+pub fn heal(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    match args.words.as_slice() {
+        [node] => {
+            let found = session.cluster.heal(node);
+            switched(found, node, session, sink)
+        }
+        [] => {
+            for node in session.node_names() {
+                session.cluster.heal(&node);
+            }
+            session.cluster.clear_rules();
+            session.settle(sink)
+        }
+        _ => Err(args.wrong()),
+    }
+}
+
+/// A rule about deliveries of `KIND/NAME` to a component.
+fn delivery(component: &str, what: &str, effect: Effect, times: Option<u32>) -> Rule {
+    let (kind, name) = what.split_once('/').unwrap_or((what, ""));
+    Rule {
+        edge: Edge::Delivery,
+        component: component.into(),
+        kind: kind.into(),
+        name: name.into(),
+        effect,
+        times,
+        until: None,
+    }
+}
+
+pub fn drop(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let (component, what, times) = match args.words.as_slice() {
+        [component] => (*component, "", 1),
+        [component, count] if count.parse::<u32>().is_ok() => (*component, "", count.parse().unwrap_or(1)),
+        [component, what] => (*component, *what, 1),
+        [component, what, count] => (*component, *what, count.parse().map_err(|_| args.wrong())?),
+        _ => return Err(args.wrong()),
+    };
+    if component == "docker" {
+        for _ in 0..times {
+            session.cluster.host_mut().0.lose_next_event();
+        }
+        session.cluster.record_fault(format!("docker's next {times} exit event(s) will be lost"));
+    } else {
+        let known = component_known(session, component);
+        if !known {
+            return switched(false, component, session, sink);
+        }
+        let rule = delivery(component, what, Effect::Drop, Some(times));
+        session.cluster.add_rule(rule, Name::from(format!("{component} will miss {times} event(s) {what}").trim_end()));
+    }
+    let text = match session.language().is_japanese() {
+        true => format!("{component} への次の知らせ{times}個は届きません\n"),
+        false => format!("the next {times} event(s) to {component} will be lost\n"),
+    };
+    sink.put(Output::Stdout(text));
+    Ok(())
+}
+
+fn component_known(session: &Session, component: &str) -> bool {
+    let names = session.component_names();
+    names.iter().any(|known| known == component || known.split('/').next() == Some(component))
+}
+
+pub fn delay(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let (component, by, what) = match args.words.as_slice() {
+        [component, by] => (*component, duration(by)?, ""),
+        [component, by, what] => (*component, duration(by)?, *what),
+        _ => return Err(args.wrong()),
+    };
+    if !component_known(session, component) {
+        return switched(false, component, session, sink);
+    }
+    // One delay for each event that comes in its time, not for ever the same event.
+    let rule = delivery(component, what, Effect::Delay(by), None);
+    session.cluster.add_rule(rule, Name::from(format!("{component} hears {by:?} late {what}").trim_end()));
+    let text = match session.language().is_japanese() {
+        true => format!("{component} への知らせは {by:?} 遅れます（%heal まで）\n"),
+        false => format!("events to {component} come {by:?} late, until %heal\n"),
+    };
+    sink.put(Output::Stdout(text));
+    Ok(())
+}
+
+pub fn on(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let rule = args.text.strip_prefix("exit").and_then(|rest| rest.split_once(':'));
+    let Some((name, command)) = rule else { return Err(args.wrong()) };
+    let (name, command) = (name.trim(), command.trim());
+    if name.is_empty() || command.is_empty() {
+        return Err(args.wrong());
+    }
+    let action = action(command).ok_or_else(|| {
+        let expected = "docker start NAME, docker run [options] IMAGE [COMMAND], docker rm NAME";
+        CellError::new("UsageError", format!("'{command}' can't be a rule's command: expected {expected}"))
+    })?;
+    session.cluster.host_mut().0.add_rule(HostRule { on_exit_of: name.into(), action });
+    let text = match session.language().is_japanese() {
+        true => format!("規則: コンテナ {name} が終了したら「{command}」\n"),
+        false => format!("rule: when container {name} exits, run '{command}'\n"),
+    };
+    sink.put(Output::Stdout(text));
+    Ok(())
+}
+
+/// What a rule of the host does, from the command that a person would type.
+fn action(command: &str) -> Option<Action> {
+    let words = shell_words::split(command).ok()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["docker", "start", name] => Some(Action::Start((*name).into())),
+        ["docker", "run", rest @ ..] => crate::commands::docker::order(rest).ok().map(Action::Run),
+        ["docker", "rm", name] => Some(Action::Remove((*name).into())),
+        _ => None,
+    }
+}
+
+pub fn components(_: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let row = |name: &String| {
+        let state = if session.cluster.is_stopped(name) { "stopped" } else { "running" };
+        vec![name.clone(), state.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = session.component_names().iter().map(row).collect();
+    let table = text::table(&["COMPONENT".to_owned(), "STATE".to_owned()], &rows);
+    sink.put(Output::Stdout(table + "\n"));
+    Ok(())
+}

@@ -1,0 +1,340 @@
+//! The lab's controls: what a `%` line does. A control is one line in [`ALL`] and a function in the file of its topic.
+
+mod faults;
+mod pictures;
+mod setup;
+mod time;
+
+use cluster_core::trace::{Sequence, What};
+
+use crate::output::{CellError, Sink};
+use crate::session::Session;
+use crate::settings::Language;
+
+pub struct Control {
+    pub name: &'static str,
+    pub usage: &'static str,
+    pub about: (&'static str, &'static str),
+    pub run: fn(&Args<'_>, &mut Session, &mut dyn Sink) -> Result<(), CellError>,
+    /// Words that can follow, for completion.
+    pub words: fn(&Session) -> Vec<String>,
+}
+
+/// All controls, in the order in which `%help` lists them.
+pub const ALL: &[Control] = &[
+    Control {
+        name: "help",
+        usage: "%help [CONTROL]",
+        about: ("この一覧", "this list"),
+        run: setup::help,
+        words: |_| ALL.iter().map(|control| control.name.to_owned()).collect(),
+    },
+    Control {
+        name: "advance",
+        usage: "%advance DURATION",
+        about: ("仮想時間を進める", "lets virtual time pass"),
+        run: time::advance,
+        words: |_| ["1s", "10s", "30s", "1m", "5m"].map(str::to_owned).to_vec(),
+    },
+    Control {
+        name: "until",
+        usage: "%until KIND/NAME CONDITION [within DURATION]",
+        about: (
+            "条件が満たされるまで時間を進める（ready、gone、Available、.status.phase=Running など）",
+            "lets time pass until something holds (ready, gone, Available, .status.phase=Running …)",
+        ),
+        run: time::until,
+        words: |session| session.object_names(),
+    },
+    Control {
+        name: "rewind",
+        usage: "%rewind [CELLS]",
+        about: ("セルの前まで巻き戻す", "goes back to before the last cell, or the last CELLS"),
+        run: time::rewind,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "fork",
+        usage: "%fork NAME",
+        about: ("いまのクラスタの写しに名前を付けて取っておく", "keeps a copy of the cluster as it is, by name"),
+        run: time::fork,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "switch",
+        usage: "%switch NAME",
+        about: (
+            "取っておいた写しに移る（いまのものも残る）",
+            "goes on in the copy of that name, keeping the present one",
+        ),
+        run: time::switch,
+        words: |session| session.forks(),
+    },
+    Control {
+        name: "diff",
+        usage: "%diff A [B]",
+        about: ("二つの写しの違い（B は省くと現在）", "what differs between two copies (B: the present one)"),
+        run: time::diff,
+        words: |session| session.forks(),
+    },
+    Control {
+        name: "kill",
+        usage: "%kill pod/NAME [CONTAINER] | docker/NAME …",
+        about: ("コンテナを強制終了させる", "kills a container, as a crash does"),
+        run: faults::kill,
+        words: |session| session.object_names(),
+    },
+    Control {
+        name: "poweroff",
+        usage: "%poweroff NODE",
+        about: ("ノードの電源を切る", "takes power from a node"),
+        run: faults::power_off,
+        words: |session| session.node_names(),
+    },
+    Control {
+        name: "poweron",
+        usage: "%poweron NODE",
+        about: ("ノードの電源を入れる", "gives it back"),
+        run: faults::power_on,
+        words: |session| session.node_names(),
+    },
+    Control {
+        name: "stop",
+        usage: "%stop COMPONENT",
+        about: ("部品を止める", "stops a component"),
+        run: faults::stop,
+        words: |session| session.component_names(),
+    },
+    Control {
+        name: "start",
+        usage: "%start COMPONENT",
+        about: ("部品を動かす", "starts it again"),
+        run: faults::start,
+        words: |session| session.component_names(),
+    },
+    Control {
+        name: "partition",
+        usage: "%partition NODE",
+        about: ("ノードをコントロールプレーンから切り離す", "cuts a node off from the control plane"),
+        run: faults::partition,
+        words: |session| session.node_names(),
+    },
+    Control {
+        name: "heal",
+        usage: "%heal [NODE]",
+        about: ("切り離しと、落とす・遅らせる規則をやめる", "ends a partition; without NODE also all drops and delays"),
+        run: faults::heal,
+        words: |session| session.node_names(),
+    },
+    Control {
+        name: "drop",
+        usage: "%drop COMPONENT [KIND[/NAME]] [N]",
+        about: (
+            "部品に届くはずの知らせを N 個（省くと1個）失わせる。docker はホストの規則",
+            "loses N watch events (1) on their way to a component; docker: the host's exit events",
+        ),
+        run: faults::drop,
+        words: |session| session.component_names(),
+    },
+    Control {
+        name: "delay",
+        usage: "%delay COMPONENT DURATION [KIND[/NAME]]",
+        about: ("部品に届く知らせを遅らせる（%heal まで）", "delays watch events to a component, until %heal"),
+        run: faults::delay,
+        words: |session| session.component_names(),
+    },
+    Control {
+        name: "on",
+        usage: "%on exit NAME: COMMAND",
+        about: (
+            "docker のコンテナが終了したら COMMAND を実行する規則",
+            "a rule of the plain container host: when NAME exits, run COMMAND",
+        ),
+        run: faults::on,
+        words: |_| vec!["exit".into()],
+    },
+    Control {
+        name: "plot",
+        usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION]",
+        about: (
+            "図を描く（desired、pods、contrast）。SUBJECT は deployment/web、pod/web、docker、app=web など",
+            "draws a picture (desired, pods, contrast) of deployment/web, pod/web, docker, app=web …",
+        ),
+        run: pictures::plot,
+        words: |session| {
+            let names = crate::plots::ALL.iter().map(|plot| plot.name.to_owned());
+            names.chain(session.object_names()).collect()
+        },
+    },
+    Control {
+        name: "why",
+        usage: "%why KIND/NAME",
+        about: ("そうなった原因をたどる", "the chain of causes that led to it"),
+        run: pictures::why,
+        words: |session| session.object_names(),
+    },
+    Control {
+        name: "trace",
+        usage: "%trace [N] [KIND/NAME]",
+        about: ("記録の最後の N 行", "the last N entries of the record"),
+        run: pictures::trace,
+        words: |session| session.object_names(),
+    },
+    Control {
+        name: "components",
+        usage: "%components",
+        about: ("部品と、動いているかどうか", "all components, and whether they run"),
+        run: faults::components,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "seed",
+        usage: "%seed N",
+        about: ("種を変えてクラスタを作り直す", "makes the cluster anew with another seed"),
+        run: setup::seed,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "nodes",
+        usage: "%nodes N",
+        about: ("ノードを N 台にしてクラスタを作り直す", "makes the cluster anew with N nodes"),
+        run: setup::nodes,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "reset",
+        usage: "%reset",
+        about: ("クラスタを最初から作り直す", "makes the cluster anew"),
+        run: setup::reset,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "lang",
+        usage: "%lang ja|en",
+        about: ("表示の言葉", "the language of the kernel's own words"),
+        run: setup::lang,
+        words: |_| vec!["ja".into(), "en".into()],
+    },
+    Control {
+        name: "predict",
+        usage: "%predict QUESTION: ANSWER",
+        about: ("結果を見る前の予想を書き留める", "locks a prediction in before the run"),
+        run: setup::predict,
+        words: |_| Vec::new(),
+    },
+];
+
+pub fn find(name: &str) -> Option<&'static Control> {
+    ALL.iter().find(|control| control.name == name)
+}
+
+impl Control {
+    pub fn help(&self, language: Language) -> String {
+        format!("{}\n    {}", self.usage, language.say(self.about.0, self.about.1))
+    }
+}
+
+/// The words of a control's line.
+pub struct Args<'a> {
+    pub control: &'static Control,
+    /// Everything behind the name.
+    pub text: &'a str,
+    pub words: Vec<&'a str>,
+}
+
+impl Args<'_> {
+    /// The one word that is expected.
+    pub fn one(&self) -> Result<&str, CellError> {
+        match self.words.as_slice() {
+            [word] => Ok(word),
+            _ => Err(self.wrong()),
+        }
+    }
+
+    pub fn wrong(&self) -> CellError {
+        CellError::new("UsageError", format!("usage: {}", self.control.usage))
+    }
+}
+
+/// Runs one `%` line.
+pub fn run(line: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let body = line.trim().trim_start_matches('%');
+    let (name, text) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
+    let text = text.trim();
+    let Some(control) = find(name) else {
+        let nearest = ALL.iter().map(|control| control.name).min_by_key(|known| strsim::levenshtein(known, name));
+        let hint = nearest.filter(|known| strsim::levenshtein(known, name) <= 2);
+        let mut message = match session.language() {
+            Language::Ja => format!("%{name} という操作はありません"),
+            Language::En => format!("there is no control %{name}"),
+        };
+        if let Some(known) = hint {
+            message += &match session.language() {
+                Language::Ja => format!("。%{known} のことですか?"),
+                Language::En => format!("; did you mean %{known}?"),
+            };
+        }
+        return Err(CellError::new("UnknownControl", message));
+    };
+    let args = Args { control, text, words: text.split_whitespace().collect() };
+    (control.run)(&args, session, sink)
+}
+
+/// `1m30s`, `500ms`, or a number of seconds.
+pub fn duration(text: &str) -> Result<std::time::Duration, CellError> {
+    let seconds = text.parse::<f64>().ok().map(jiff::SignedDuration::try_from_secs_f64);
+    let parsed = match seconds {
+        Some(seconds) => seconds.ok(),
+        None => text.parse::<jiff::SignedDuration>().ok(),
+    };
+    let limit = jiff::SignedDuration::from_hours(24 * 366);
+    match parsed.filter(|span| !span.is_negative() && *span <= limit) {
+        Some(span) => Ok(span.unsigned_abs()),
+        None => Err(CellError::new(
+            "BadDuration",
+            format!("'{text}' is not a duration: expected something like 30s, 5m or 1h30m, at most a year"),
+        )),
+    }
+}
+
+/// One entry of the trace in one line.
+pub fn entry_line(session: &Session, sequence: Sequence) -> Option<Vec<String>> {
+    let entry = session.cluster.trace().get(sequence)?;
+    let what = match &entry.what {
+        What::Cell(text) => {
+            let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let more = if text.trim().lines().count() > 1 { " …" } else { "" };
+            format!("cell: {first}{more}")
+        }
+        What::Request(request) => {
+            let subresource =
+                if request.subresource.is_empty() { String::new() } else { format!("/{}", request.subresource) };
+            let what = format!("{} {}{subresource} {}", request.verb.as_str(), request.kind.resource, request.key);
+            let outcome = if request.is_write() { format!("@{}", request.revision) } else { request.code.to_string() };
+            let reason = if request.reason.is_empty() { String::new() } else { format!(": {}", request.reason) };
+            format!("{what} {outcome}{reason}")
+        }
+        What::Reconcile { key, kind, writes, note } if note.is_empty() => {
+            format!("reconcile {kind} {key}: {writes} writes")
+        }
+        What::Reconcile { key, kind, note, .. } => format!("reconcile {kind} {key}: {note}"),
+        What::Container(container) => {
+            let phase = match &container.phase {
+                cluster_core::trace::ContainerPhase::Exited { code, reason } => format!("exited {code} ({reason})"),
+                cluster_core::trace::ContainerPhase::BackingOff { seconds } => format!("backing off {seconds}s"),
+                cluster_core::trace::ContainerPhase::PullFailed { message } => format!("pull failed: {message}"),
+                cluster_core::trace::ContainerPhase::Signalled(signal) => format!("got {signal}"),
+                phase => format!("{phase:?}").to_lowercase(),
+            };
+            let slash = if container.container.is_empty() { "" } else { "/" };
+            format!("container {}{slash}{} {phase}", container.pod, container.container)
+        }
+        What::Rules { service, endpoints, .. } => format!("rules for service {service}: {endpoints} endpoints"),
+        What::Connection(connection) => format!("{} → {}: {}", connection.from, connection.to, connection.outcome),
+        What::Fault(text) => format!("fault: {text}"),
+        What::Note { about, text } => format!("{about}: {text}"),
+    };
+    let causes: Vec<String> = entry.causes.as_slice().iter().rev().take(3).map(|cause| format!("#{cause}")).collect();
+    let causes = if causes.is_empty() { String::new() } else { format!("← {}", causes.join(" ")) };
+    Some(vec![format!("#{sequence}"), entry.at.to_string(), entry.actor.to_string(), what, causes])
+}

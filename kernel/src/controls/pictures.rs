@@ -1,0 +1,121 @@
+//! Controls that show: pictures, chains of causes, the record.
+
+use cluster_core::trace::{What, causes};
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{Args, duration, entry_line};
+use crate::output::{CellError, Output, Sink};
+use crate::plots::{self, Context, lives::Subject};
+use crate::session::Session;
+use crate::text;
+
+pub fn plot(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let (words, from) = match args.words.as_slice() {
+        [words @ .., "--from", from] => (words, Some(cluster_core::clock::Time::ZERO + duration(from)?)),
+        words => (words, None),
+    };
+    let Some((name, subjects)) = words.split_first() else { return Err(args.wrong()) };
+    let plot = plots::find(name).ok_or_else(|| {
+        let known: Vec<&str> = plots::ALL.iter().map(|plot| plot.name).collect();
+        CellError::new("UnknownPicture", format!("there is no picture '{name}'; there are: {}", known.join(", ")))
+    })?;
+    let subject = |index: usize| subjects.get(index).map(|text| Subject::parse(text)).transpose();
+    let wrong = |message| CellError::new("PlotError", message);
+    let context = Context {
+        trace: session.cluster.trace(),
+        now: session.cluster.now(),
+        subject: subject(0).map_err(wrong)?.unwrap_or(Subject::Everything),
+        other: subject(1).map_err(wrong)?,
+        from,
+        japanese: session.language().is_japanese(),
+    };
+    let picture = (plot.draw)(&context).map_err(wrong)?;
+    sink.put(Output::Display { data: picture.bundle(), id: None });
+    Ok(())
+}
+
+pub fn why(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let target = args.one()?;
+    let (kind, key) = session.target(target)?;
+    let trace = session.cluster.trace();
+    let about: Vec<_> = trace.writes().filter(|(_, write)| write.kind.slot == kind.slot && write.key == key).collect();
+    let Some((first, _)) = about.first() else {
+        let message = match session.language().is_japanese() {
+            true => format!("{target} についての記録はありません"),
+            false => format!("there is no record of {target}"),
+        };
+        return Err(CellError::new("NotFound", message));
+    };
+    let say = |ja: &'static str, en: &'static str| session.language().say(ja, en);
+    let mut parts = vec![(say("なぜ存在するか", "why it exists"), first.sequence)];
+    let bound = about.iter().find(|(_, write)| write.subresource == "binding");
+    parts.extend(bound.map(|(entry, _)| (say("なぜそのノードか", "why it is on its node"), entry.sequence)));
+    let deleted = about.iter().find(|(_, write)| {
+        let ending = |object: &Option<_>| object.as_ref().is_none_or(cluster_core::api::object::Object::is_terminating);
+        write.before.is_some() && ending(&write.after)
+    });
+    parts.extend(deleted.map(|(entry, _)| (say("なぜ消されたか", "why it was deleted"), entry.sequence)));
+    let restart = trace.iter().rev().find(|entry| match &entry.what {
+        What::Container(container) => {
+            &*kind.kind == "Pod"
+                && container.pod == key
+                && matches!(container.phase, cluster_core::trace::ContainerPhase::Exited { .. })
+        }
+        _ => false,
+    });
+    parts.extend(restart.map(|entry| (say("なぜコンテナが終わったか", "why a container ended"), entry.sequence)));
+    let mut lines = Vec::new();
+    for (title, sequence) in parts {
+        let rows: Vec<Vec<String>> =
+            causes::chain(trace, sequence, 24).iter().filter_map(|entry| entry_line(session, entry.sequence)).collect();
+        let rows = shortened(rows);
+        if let Some((head, rest)) = rows.split_first() {
+            lines.push(format!("{target}: {title}\n{}", text::table(head, rest)));
+        }
+    }
+    let pending = session.cluster.store().get(&kind, &key).filter(|object| object.is::<Pod>());
+    if let Some(pod) = pending.filter(|pod| pod.spec::<Pod>().node_name.is_none()) {
+        let told = pod.status::<Pod>().conditions.iter().flatten().find(|c| c.type_ == "PodScheduled");
+        if let Some(message) = told.and_then(|condition| condition.message.as_deref()) {
+            lines.push(format!("{target}: {}\n{message}", say("なぜ Pending か", "why it is pending")));
+        }
+    }
+    sink.put(Output::Stdout(lines.join("\n\n") + "\n"));
+    Ok(())
+}
+
+/// A chain of merged causes can be long: its beginning and its end are what matters.
+fn shortened(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    if rows.len() <= 16 {
+        return rows;
+    }
+    let hidden = rows.len() - 15;
+    let mut short = rows[..8].to_vec();
+    short.push(vec!["…".into(), format!("({hidden})")]);
+    short.extend_from_slice(&rows[rows.len() - 7..]);
+    short
+}
+
+pub fn trace(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let (count, target) = match args.words.as_slice() {
+        [] => (20, None),
+        [count] if count.parse::<usize>().is_ok() => (count.parse().unwrap_or(20), None),
+        [target] => (20, Some(*target)),
+        [count, target] => (count.parse().map_err(|_| args.wrong())?, Some(*target)),
+        _ => return Err(args.wrong()),
+    };
+    let target = target.map(|target| session.target(target)).transpose()?;
+    let trace = session.cluster.trace();
+    let heartbeat =
+        |what: &What| matches!(what, What::Request(request) if matches!(&*request.kind.kind, "Lease" | "Event"));
+    let chosen = trace.iter().rev().filter(|entry| match &target {
+        Some((kind, key)) => causes::concerns(entry, kind, key),
+        None => !heartbeat(&entry.what),
+    });
+    let mut rows: Vec<Vec<String>> =
+        chosen.take(count.min(1000)).filter_map(|entry| entry_line(session, entry.sequence)).collect();
+    rows.reverse();
+    let columns = ["SEQ", "TIME", "ACTOR", "WHAT", "CAUSES"].map(str::to_owned);
+    sink.put(Output::Stdout(text::table(&columns, &rows) + "\n"));
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Cells of commands: orders, done once, in order, with the text that the real programs print.
+
+use cluster_core::api::kind::KindRef;
+
+use super::Language;
+use super::caller::Caller;
+use crate::commands::{self, Context, Stream};
+use crate::controls;
+use crate::output::{CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text};
+use crate::session::Session;
+
+pub struct Command;
+
+impl Language for Command {
+    fn name(&self) -> &'static str {
+        "command"
+    }
+
+    fn claims(&self, _: &str) -> bool {
+        true
+    }
+
+    fn run(&self, code: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+        run_lines(code, session, sink)
+    }
+
+    fn is_complete(&self, code: &str) -> Completeness {
+        if commands::line::parse(code).is_ok() && !code.trim_end().ends_with('\\') {
+            Completeness::Complete
+        } else {
+            Completeness::Incomplete { indent: String::new() }
+        }
+    }
+
+    fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
+        let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
+        let line = &code[line_start..cursor];
+        let start = line_start + line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let typed = &code[start..cursor];
+        let before: Vec<&str> = code[line_start..start].split_whitespace().filter(|word| *word != "$").collect();
+        let mut matches = match before.as_slice() {
+            [] => programs(),
+            [program, words @ ..] => match commands::find(program) {
+                Some(program) => words_for(program, words, session),
+                None => Vec::new(),
+            },
+        };
+        matches.retain(|known| known.text.starts_with(typed));
+        Completion { start, end: cursor, matches }
+    }
+
+    fn inspect(&self, code: &str, cursor: usize, session: &mut Session) -> Option<MimeBundle> {
+        let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
+        let words: Vec<&str> = code[line_start..].lines().next()?.split_whitespace().filter(|w| *w != "$").collect();
+        let (name, rest) = words.split_first()?;
+        let program = commands::find(name)?;
+        let verb = rest.first().filter(|word| !word.starts_with('-'));
+        let help = verb.map(|verb| vec![(*verb).to_owned(), "--help".into()]).unwrap_or_else(|| vec!["--help".into()]);
+        let mut fork = session.cluster.clone();
+        let mut files = commands::files::Memory::default();
+        let mut context = Context::new(&mut fork, &mut files);
+        program.run(&help, &mut context);
+        Some(text(context.take_stdout()))
+    }
+}
+
+fn programs() -> Vec<Match> {
+    let known = commands::ALL.iter().map(|program| Match { text: program.name().into(), kind: program.about().into() });
+    let controls =
+        controls::ALL.iter().map(|control| Match { text: format!("%{}", control.name), kind: "control".into() });
+    known.chain(controls).collect()
+}
+
+/// Verbs, kinds and names behind a program's name.
+fn words_for(program: &dyn commands::Program, words: &[&str], session: &Session) -> Vec<Match> {
+    let plain: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    let offered = |text: String, kind: &str| Match { text, kind: kind.to_owned() };
+    match plain.as_slice() {
+        [] => verbs(program.name()).map(|verb| offered(verb.to_owned(), "verb")).collect(),
+        [_verb] if program.name() == "kubectl" => {
+            let kinds = session
+                .cluster
+                .kinds()
+                .filter(|kind| kind.allows("list"))
+                .map(|kind| offered(kind.resource.to_string(), "kind"));
+            let names = session.object_names().into_iter().map(|name| offered(name, "object"));
+            kinds.chain(names).collect()
+        }
+        [_verb, resource, ..] if program.name() == "kubectl" => {
+            let is = |kind: &&KindRef| {
+                *kind.resource == **resource
+                    || *kind.singular == **resource
+                    || kind.short_names.iter().any(|short| **short == **resource)
+            };
+            let kind = session.cluster.kinds().find(is);
+            let namespace = |kind: &KindRef| if kind.namespaced { "default" } else { "" };
+            kind.into_iter()
+                .flat_map(|kind| session.cluster.list_of(kind, namespace(kind)))
+                .map(|object| offered(object.key.name.to_string(), "object"))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The words that can follow a program's name.
+fn verbs(program: &str) -> Box<dyn Iterator<Item = &'static str>> {
+    match program {
+        "kubectl" => Box::new(commands::kubectl::verb_names()),
+        "docker" => Box::new(["run", "ps", "stop", "kill", "rm", "logs", "start"].into_iter()),
+        "crictl" => Box::new(["ps", "pods", "images", "logs"].into_iter()),
+        "etcdctl" => Box::new(["get"].into_iter()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Runs the lines of a cell: those that begin with `%` are controls, the others commands. The first that fails ends the
+/// cell; afterwards time runs until things have settled.
+pub fn run_lines(code: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let mut script = String::new();
+    let mut ran = false;
+    let result = code.split_inclusive('\n').try_for_each(|line| {
+        if line.trim_start().starts_with('%') && commands::line::parse(&script).is_ok() {
+            run_script(&std::mem::take(&mut script), session, sink)?;
+            controls::run(line, session, sink)
+        } else {
+            ran |= !line.trim().is_empty() && !line.trim_start().starts_with('#');
+            script.push_str(line);
+            Ok(())
+        }
+    });
+    let result = result.and_then(|()| run_script(&script, session, sink));
+    // What a failed line's forerunners began goes on, too.
+    if ran && !matches!(&result, Err(error) if error.ename == "Interrupted") {
+        session.settle(sink)?;
+    }
+    result
+}
+
+fn run_script(script: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    if script.trim().is_empty() {
+        return Ok(());
+    }
+    let language = session.language();
+    let cause = session.cell_sequence();
+    let mut written = Vec::new();
+    let code = {
+        let interrupted = || sink.interrupted();
+        let mut caller = Caller::new(&mut session.cluster, cause, &interrupted);
+        let mut context = Context::new(&mut caller, session.files.as_mut());
+        context.language = language.code().to_owned();
+        commands::shell::run(script, &mut context, &mut |stream, text| written.push((stream, text)))
+    };
+    for (stream, text) in written {
+        sink.put(match stream {
+            Stream::Stdout => Output::Stdout(text),
+            Stream::Stderr => Output::Stderr(text),
+        });
+    }
+    if sink.interrupted() {
+        return Err(session.interrupted());
+    }
+    let code = code.map_err(|problem| CellError::new("SyntaxError", problem.to_string()))?;
+    if code == 0 {
+        return Ok(());
+    }
+    let message = if language.is_japanese() { format!("終了コード {code}") } else { format!("exit code {code}") };
+    Err(CellError::new("CommandFailed", message))
+}

@@ -1,0 +1,323 @@
+//! Manifest cells: a wish, as YAML or JSON. The objects of a cell are its own set: run the cell again after an edit, and
+//! what changed is changed, what left the cell is pruned.
+
+use cluster_core::Cluster;
+use cluster_core::api::Key;
+use cluster_core::api::kind::KindRef;
+use cluster_core::api::object::Object;
+use cluster_core::api::request::{FieldValidation, Options, Propagation, Request, Verb};
+use cluster_core::api::schema::Schema;
+use cluster_core::api::status::{Cause, Status};
+use serde_json::Value;
+
+use super::caller::Caller;
+use super::{Language, first_line};
+use crate::commands::kubectl::declare;
+use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink};
+use crate::session::Session;
+use crate::settings;
+use crate::yaml::{self, Document};
+
+/// A cell larger than this is refused before it is read (the API refuses objects beyond 3 MiB, too).
+const CELL_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+pub struct Manifest;
+
+impl Language for Manifest {
+    fn name(&self) -> &'static str {
+        "manifest"
+    }
+
+    fn claims(&self, code: &str) -> bool {
+        let first = first_line(code);
+        let key = |line: &str| {
+            let word = line.split(':').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            line.contains(':') && !word.is_empty() && word.chars().all(|letter| letter.is_alphanumeric())
+        };
+        first.starts_with(['{', '[']) || first.starts_with("---") || first.starts_with("- ") || key(first)
+    }
+
+    fn run(&self, code: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+        let language = session.language();
+        if code.len() > CELL_BYTES_MAX {
+            let size = code.len() / 1024;
+            let message = match language {
+                settings::Language::Ja => format!("セルが大きすぎます（{size} KiB、3 MiB まで）"),
+                settings::Language::En => format!("the cell is too large ({size} KiB; at most 3 MiB)"),
+            };
+            return Err(CellError::new("TooLarge", message));
+        }
+        let documents = yaml::read(code).map_err(|error| syntax_error(code, &error))?;
+        for warning in documents.iter().flat_map(|document| &document.warnings) {
+            let place = yaml::underline(code, warning.span);
+            sink.put(Output::Stdout(format!("Warning: {}\n{place}\n", warning.message)));
+        }
+        let items: Vec<Item<'_>> = documents.iter().flat_map(Item::of).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        // Tried on a fork first: a cell with one wrong object changes nothing.
+        let mut trial = session.cluster.clone();
+        let problems: Vec<Problem<'_>> = items.iter().filter_map(|item| item.apply(&mut trial, 0).err()).collect();
+        if !problems.is_empty() {
+            return Err(refusal(code, &problems));
+        }
+        let mut set = Vec::new();
+        let cause = session.cell_sequence();
+        for item in &items {
+            let applied = item.apply(&mut session.cluster, cause).map_err(|problem| refusal(code, &[problem]))?;
+            sink.put(Output::Stdout(format!("{} {}\n", applied.name, applied.verb)));
+            set.push((applied.kind, applied.key));
+        }
+        prune(set, session, sink)?;
+        session.settle(sink)
+    }
+
+    fn is_complete(&self, code: &str) -> Completeness {
+        match yaml::completeness(code) {
+            yaml::Completeness::Complete if code.ends_with('\n') || code.trim_end().ends_with('}') => {
+                Completeness::Complete
+            }
+            yaml::Completeness::Complete => Completeness::Incomplete { indent: indent(code) },
+            yaml::Completeness::Incomplete => Completeness::Incomplete { indent: indent(code) },
+            yaml::Completeness::Invalid => Completeness::Invalid,
+        }
+    }
+
+    fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
+        super::fields::complete(code, cursor, &session.cluster)
+    }
+
+    fn inspect(&self, code: &str, cursor: usize, session: &mut Session) -> Option<MimeBundle> {
+        super::fields::inspect(code, cursor, &session.cluster)
+    }
+}
+
+/// The indentation of the last line, one step deeper behind a colon.
+fn indent(code: &str) -> String {
+    let last = code.lines().next_back().unwrap_or_default();
+    let spaces = last.len() - last.trim_start().len();
+    let deeper = if last.trim_end().ends_with(':') { 2 } else { 0 };
+    " ".repeat(spaces + deeper)
+}
+
+fn syntax_error(code: &str, error: &yaml::SyntaxError) -> CellError {
+    let hint = error.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+    let mut shown = CellError::new("ManifestError", error.to_string());
+    shown.traceback = vec![format!("{error}\n{}{hint}", yaml::underline(code, error.span))];
+    shown
+}
+
+/// One object of a cell: a document, or an item of a `List`.
+struct Item<'a> {
+    document: &'a Document,
+    value: &'a Value,
+    /// Where the object stands in its document: empty, or `items[3]`.
+    path: String,
+}
+
+/// What an apply did.
+struct Applied {
+    kind: KindRef,
+    key: Key,
+    name: String,
+    verb: &'static str,
+}
+
+/// Why an object was not applied, with the fields to point at.
+struct Problem<'a> {
+    item: &'a Item<'a>,
+    message: String,
+    fields: Vec<(String, String)>,
+}
+
+impl<'a> Item<'a> {
+    fn of(document: &'a Document) -> Vec<Item<'a>> {
+        let is_list = document.value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+        match document.value.get("items").and_then(Value::as_array).filter(|_| is_list) {
+            Some(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, value)| Item { document, value, path: format!("items[{index}]") })
+                .collect(),
+            None => vec![Item { document, value: &document.value, path: String::new() }],
+        }
+    }
+
+    fn problem(&'a self, message: impl Into<String>, fields: Vec<(String, String)>) -> Problem<'a> {
+        Problem { item: self, message: message.into(), fields }
+    }
+
+    fn apply(&'a self, cluster: &mut Cluster, cause: u64) -> Result<Applied, Problem<'a>> {
+        let kind = self.kind(cluster)?;
+        // Types first, so that all of an object's wrong types are told by place.
+        if let Err(error) = Object::from_json(&kind, self.value.clone()) {
+            let found =
+                self.value.pointer(&pointer(&error.path)).map(|value| format!(", not {value}")).unwrap_or_default();
+            let expected = expected(&kind, &error.path).unwrap_or(error.message.clone());
+            let message = format!("{}: expected {expected}{found}", error.path);
+            return Err(self.problem(message.clone(), vec![(error.path, message)]));
+        }
+        let metadata = |field: &str| self.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
+        let namespace = if kind.namespaced { metadata("namespace").unwrap_or("default") } else { "" };
+        let key = Key::new(namespace, metadata("name").unwrap_or_default());
+        let options = Options {
+            field_manager: "kubectl-client-side-apply".into(),
+            field_validation: FieldValidation::Strict,
+            ..Options::default()
+        };
+        match declare::apply(&mut Caller::new(cluster, cause, &|| false), &kind, &key, self.value, &options) {
+            Ok((object, verb)) => {
+                let name = kind.qualified_name(&object.key.name);
+                Ok(Applied { key: object.key.clone(), name, verb, kind })
+            }
+            Err(status) => Err(self.refused(&kind, &status)),
+        }
+    }
+
+    fn kind(&'a self, cluster: &Cluster) -> Result<KindRef, Problem<'a>> {
+        if !self.value.is_object() {
+            return Err(self.problem(
+                "expected an object with apiVersion, kind and metadata",
+                vec![(String::new(), String::new())],
+            ));
+        }
+        let text = |field: &str| self.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let (api_version, kind) = match (text("apiVersion"), text("kind")) {
+            (Some(api_version), Some(kind)) => (api_version, kind),
+            (None, _) => return Err(self.missing("apiVersion")),
+            (_, None) => return Err(self.missing("kind")),
+        };
+        cluster.kind(api_version, kind).cloned().ok_or_else(|| {
+            let mut message = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
+            let nearest = cluster.kinds().filter(|known| known.allows("create")).min_by_key(|known| {
+                let versions = strsim::levenshtein(&known.api_version(), api_version);
+                strsim::levenshtein(&known.kind, kind) * 3 + versions
+            });
+            let near = |known: &&KindRef| strsim::levenshtein(&known.kind.to_lowercase(), &kind.to_lowercase()) <= 2;
+            if let Some(known) = nearest.filter(near) {
+                message += &format!("; did you mean {} in {}?", known.kind, known.api_version());
+            }
+            self.problem(message.clone(), vec![("kind".into(), message)])
+        })
+    }
+
+    fn missing(&'a self, field: &str) -> Problem<'a> {
+        self.problem(
+            format!("{field} not set: an object begins with apiVersion and kind"),
+            vec![(String::new(), String::new())],
+        )
+    }
+
+    fn refused(&'a self, kind: &KindRef, status: &Status) -> Problem<'a> {
+        let mut fields: Vec<(String, String)> = status
+            .causes()
+            .iter()
+            .map(|cause: &Cause| (cause.field.clone(), format!("{}: {}", cause.field, cause.message)))
+            .collect();
+        for path in unknown_fields(&status.message) {
+            let mut message = format!("unknown field \"{path}\"");
+            if let Some(known) = nearest_field(kind, &path) {
+                message += &format!("; did you mean \"{known}\"?");
+            }
+            fields.push((path, message));
+        }
+        let message = match fields.as_slice() {
+            [] => status.message.clone(),
+            [(_, one)] => one.clone(),
+            more => format!("{} problems", more.len()),
+        };
+        let name = self.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        self.problem(format!("{} \"{name}\": {message}", kind.kind), fields)
+    }
+
+    /// The place of a field of this object.
+    fn underline(&self, code: &str, field: &str) -> String {
+        let path = match (self.path.as_str(), field) {
+            ("", field) => field.to_owned(),
+            (path, "") => path.to_owned(),
+            (path, field) => format!("{path}.{field}"),
+        };
+        let span =
+            self.document.key_place(&path).filter(|_| field.is_empty()).unwrap_or_else(|| self.document.place(&path));
+        yaml::underline(code, span)
+    }
+}
+
+/// All that is wrong with a cell, each with its place.
+fn refusal(code: &str, problems: &[Problem<'_>]) -> CellError {
+    let first = problems.first().map(|problem| problem.message.clone()).unwrap_or_default();
+    let mut error = CellError::new("Refused", first);
+    error.traceback = Vec::new();
+    for problem in problems {
+        if problem.fields.is_empty() {
+            error.traceback.push(format!("{}\n{}", problem.message, problem.item.underline(code, "")));
+        }
+        for (field, message) in &problem.fields {
+            let message = if message.is_empty() { &problem.message } else { message };
+            error.traceback.push(format!("{message}\n{}", problem.item.underline(code, field)));
+        }
+    }
+    error
+}
+
+/// The paths that a strict decoding error names.
+fn unknown_fields(message: &str) -> Vec<String> {
+    message.split("unknown field \"").skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
+}
+
+/// `spec.containers[0].image` as a JSON pointer.
+fn pointer(path: &str) -> String {
+    let path = path.replace('[', ".").replace(']', "");
+    path.split('.').filter(|step| !step.is_empty()).map(|step| format!("/{step}")).collect()
+}
+
+/// The schema of the place that a path names.
+pub fn schema_at(kind: &KindRef, path: &str) -> Option<Schema<'static>> {
+    let mut schema = Schema::of(kind)?;
+    for step in path.replace('[', ".").replace(']', "").split('.').filter(|step| !step.is_empty()) {
+        schema = match step.parse::<usize>() {
+            Ok(_) => schema.items()?,
+            Err(_) => schema.property(step)?,
+        };
+    }
+    Some(schema)
+}
+
+/// What a field should hold, in words.
+fn expected(kind: &KindRef, path: &str) -> Option<String> {
+    let schema = schema_at(kind, path)?;
+    let resolved = schema.resolved();
+    Some(match resolved.get("type")?.as_str()? {
+        "array" => "a list".into(),
+        "object" => "a mapping".into(),
+        "string" => "a string".into(),
+        "integer" => "an integer".into(),
+        "boolean" => "true or false".into(),
+        other => format!("a {other}"),
+    })
+}
+
+fn nearest_field(kind: &KindRef, path: &str) -> Option<String> {
+    let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
+    let schema = if parent.is_empty() { Schema::of(kind)? } else { schema_at(kind, parent)? };
+    let nearest = schema.properties().map(|(name, _)| name).min_by_key(|name| strsim::levenshtein(name, field))?;
+    (strsim::levenshtein(nearest, field) <= 1 + field.len() / 3).then(|| nearest.to_owned())
+}
+
+/// Deletes what the cell applied before and no longer names.
+fn prune(set: Vec<(KindRef, Key)>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let Some(cell) = sink.cell().map(str::to_owned) else { return Ok(()) };
+    let before = session.applied.insert(cell, set.clone()).unwrap_or_default();
+    for (kind, key) in before.into_iter().filter(|known| !set.contains(known)) {
+        let mut request = Request::new(&"kubectl".into(), Verb::Delete, &kind, key.clone());
+        request.options.propagation = Some(Propagation::Background);
+        let request = request.because("no longer in the cell").caused_by(session.cell_sequence().into());
+        match session.cluster.request(request) {
+            Ok(_) => sink.put(Output::Stdout(format!("{} pruned\n", kind.qualified_name(&key.name)))),
+            Err(status) if status.is_not_found() => {}
+            Err(status) => return Err(CellError::new(status.reason, status.message)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! What happened, in a few lines: the trace told by who did what to which objects.
+
+use std::time::Duration;
+
+use cluster_core::api::request::Verb;
+use cluster_core::clock::Time;
+use cluster_core::trace::{ContainerPhase, Entry, RequestEntry, Sequence, Trace, What};
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::text;
+
+const LINES_MAX: usize = 24;
+const NAMES_MAX: usize = 3;
+
+/// One line: the first moment, who, what was done, to which things.
+#[derive(Debug, PartialEq)]
+struct Line {
+    at: Time,
+    actor: String,
+    deed: String,
+    names: Vec<String>,
+}
+
+/// The story since an entry, with times counted from `start`. Empty if nothing worth telling happened.
+pub fn tell(trace: &Trace, since: Sequence, start: Time, japanese: bool) -> String {
+    let mut lines: Vec<Line> = Vec::new();
+    for entry in trace.since(since) {
+        let Some((deed, name)) = deed(entry, japanese) else { continue };
+        let actor = entry.actor.split('/').next().unwrap_or_default().to_owned();
+        match lines.iter_mut().find(|line| line.actor == actor && line.deed == deed && within(line.at, entry.at)) {
+            Some(line) if line.names.contains(&name) => {}
+            Some(line) => line.names.push(name),
+            None => lines.push(Line { at: entry.at, actor, deed, names: vec![name] }),
+        }
+    }
+    let hidden = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    let mut rows: Vec<Vec<String>> = lines.into_iter().map(|line| line.cells(start)).collect();
+    if hidden > 0 {
+        let more = if japanese { format!("ほか{hidden}行") } else { format!("{hidden} more lines") };
+        rows.push(vec![String::new(), "…".into(), more]);
+    }
+    match rows.split_first() {
+        None => String::new(),
+        Some((first, rest)) => text::table(first, rest),
+    }
+}
+
+/// Deeds of one kind are told together if they lie within this time.
+fn within(first: Time, later: Time) -> bool {
+    later.since(first) < Duration::from_secs(5)
+}
+
+impl Line {
+    fn cells(self, start: Time) -> Vec<String> {
+        let many = self.names.len();
+        let shown = self.names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+        let names = if many > NAMES_MAX { format!("{shown} … (×{many})") } else { shown };
+        let after = Time::from_micros(self.at.since(start).as_micros() as u64);
+        vec![format!("+{after}"), self.actor, format!("{} {names}", self.deed)]
+    }
+}
+
+/// What an entry did, and to what; nothing for heartbeats, Events and reads.
+fn deed(entry: &Entry, japanese: bool) -> Option<(String, String)> {
+    let say = |ja: &str, en: &str| if japanese { ja.to_owned() } else { en.to_owned() };
+    match &entry.what {
+        What::Request(write) if write.is_write() => write_deed(write, japanese),
+        What::Request(refused) if *refused.kind.kind != *"Event" && !matches!(refused.code, 404 | 409) => Some((
+            format!("{} {} ({})", say("拒否された", "was refused"), refused.verb.as_str(), refused.code),
+            format!("{}/{}", refused.kind.singular, refused.key.name),
+        )),
+        What::Container(container) => {
+            let name = if container.container.is_empty() || container.pod.namespace.is_empty() {
+                container.pod.name.to_string()
+            } else {
+                format!("{}/{}", container.pod.name, container.container)
+            };
+            let deed = match &container.phase {
+                ContainerPhase::Pulled => format!("{} {}", say("イメージ取得", "pulled"), container.image),
+                ContainerPhase::PullFailed { .. } => {
+                    format!("{} {}", say("イメージを取得できない", "could not pull"), container.image)
+                }
+                ContainerPhase::Started => say("コンテナ起動", "started container"),
+                ContainerPhase::Exited { code, reason } => {
+                    format!("{} ({code} {reason})", say("コンテナ終了", "container exited"))
+                }
+                ContainerPhase::BackingOff { seconds } => {
+                    format!("{} {seconds}s", say("再起動まで待機", "waits before a restart"))
+                }
+                _ => return None,
+            };
+            Some((deed, name))
+        }
+        What::Fault(text) => Some((say("障害:", "fault:"), text.to_string())),
+        _ => None,
+    }
+}
+
+fn write_deed(write: &RequestEntry, japanese: bool) -> Option<(String, String)> {
+    let say = |ja: &str, en: &str| if japanese { ja.to_owned() } else { en.to_owned() };
+    if matches!(&*write.kind.kind, "Event" | "Lease") {
+        return None;
+    }
+    let object = write.object()?;
+    let name = format!("{}/{}", write.kind.singular, write.key.name);
+    let deed = match (write.verb, write.subresource, &write.before, &write.after) {
+        (_, "binding", _, Some(pod)) => {
+            let node = pod.spec::<Pod>().node_name.clone().unwrap_or_default();
+            return Some((say("割り当て", "bound"), format!("{} → {node}", write.key.name)));
+        }
+        (_, _, None, _) => say("作成", "created"),
+        (_, _, Some(_), None) => say("削除完了", "removed"),
+        (Verb::Delete, ..) => say("削除を指示", "marked for deletion"),
+        (_, "status", Some(before), Some(after)) if object.is::<Pod>() => match (pod_state(before), pod_state(after)) {
+            (was, is) if was == is => return None,
+            (_, is) => format!("{} {is}:", say("報告", "reports")),
+        },
+        (_, "status", ..) => return None,
+        _ if write.before.as_ref().is_some_and(|before| before.same_spec(object)) => return None,
+        _ => match (replicas(write.before.as_ref()), replicas(write.after.as_ref())) {
+            (Some(was), Some(is)) if was != is => format!("{} {was} → {is}:", say("台数変更", "scaled")),
+            _ => say("変更", "changed"),
+        },
+    };
+    Some((deed, name))
+}
+
+fn replicas(object: Option<&cluster_core::api::object::Object>) -> Option<i64> {
+    object?.to_json().pointer("/spec/replicas")?.as_i64()
+}
+
+fn pod_state(pod: &cluster_core::api::object::Object) -> &str {
+    let status = pod.status::<Pod>();
+    let ready = status.conditions.iter().flatten().any(|c| c.type_ == "Ready" && c.status == "True");
+    match status.phase.as_deref() {
+        Some("Running") if ready => "Ready",
+        Some(phase) => phase,
+        None => "",
+    }
+}
