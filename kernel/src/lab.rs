@@ -49,12 +49,29 @@ impl Lab {
         if trusted {
             environment.trust(&dir)?;
         }
+        build_rust_cells(&here);
         step(format_args!("opening JupyterLab on {}", dir.display()));
         let mut jupyter = environment.program("jupyter");
         jupyter.args(["lab", "--allow-root", "--ServerApp.root_dir"]);
         jupyter.arg(dir.canonicalize().map_err(fault(dir.display()))?);
         // This process becomes JupyterLab: signals and the exit code are then its own.
         Err(fault("jupyter lab")(jupyter.args(&self.arguments).exec()))
+    }
+}
+
+/// Starts to build the program that runs `%%rust` cells, in the background, if it is not there: it takes some minutes, and
+/// a lesson that needs it comes later.
+fn build_rust_cells(here: &Path) {
+    let folder = here.join("kernel/rust-cells");
+    if !folder.join("Cargo.toml").exists() || folder.join("target/release/kernetes-rust-cells").exists() {
+        return;
+    }
+    let Ok(log) = std::fs::File::create(here.join(".kernetes/rust-cells.log")) else { return };
+    let mut cargo = Command::new("nice");
+    cargo.args(["cargo", "build", "--release", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    let started = cargo.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+    if started.is_ok() {
+        step("building what Rust cells need, in the background (once; some minutes; .kernetes/rust-cells.log)");
     }
 }
 

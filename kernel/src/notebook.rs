@@ -129,6 +129,13 @@ pub fn language(notebook: &Notebook) -> Option<Language> {
     clap::ValueEnum::from_str(name, false).ok()
 }
 
+/// The language of the notebook for which Jupyter's server has started this process, which it names in
+/// `JPY_SESSION_NAME`.
+pub fn language_of_session() -> Option<Language> {
+    let path = PathBuf::from(std::env::var_os("JPY_SESSION_NAME")?);
+    language(&read(&path).ok()?)
+}
+
 /// The metadata of a notebook for this kernel, written in a language.
 pub fn metadata(language: Language) -> Metadata {
     let kernelspec = KernelSpec {

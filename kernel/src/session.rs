@@ -12,6 +12,7 @@ use cluster_core::{Cluster, Config};
 
 use crate::commands::files::{Files, Folder};
 use crate::language;
+use crate::notebook;
 use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink, text};
 use crate::rust_cells::RustCells;
 use crate::settings::{Language, Settings};
@@ -55,9 +56,10 @@ impl Default for Session {
 }
 
 impl Session {
-    /// A session in the language of the locale.
+    /// A session in the language of the notebook that it is started for, or else of the locale.
     pub fn new() -> Self {
-        Session::with(Settings { language: Language::of_locale(), ..Settings::default() })
+        let language = notebook::language_of_session().unwrap_or_else(Language::of_locale);
+        Session::with(Settings { language, ..Settings::default() })
     }
 
     pub fn with(settings: Settings) -> Self {
@@ -121,26 +123,29 @@ impl Session {
 
     /// Lets time run until nothing but periodic work is left, for 60 virtual seconds at most.
     pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let start = self.cluster.now();
-        let mut progress = Progress::new(self.language(), start, Duration::from_secs(SETTLE_SECONDS_MAX));
+        let mut progress = self.progress(Duration::from_secs(SETTLE_SECONDS_MAX));
         let pause = self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |cluster| {
             progress.show(cluster.now(), sink);
             !sink.interrupted()
         });
-        progress.end(sink);
-        self.tell(sink);
+        self.tell_over(progress.id(), sink);
         self.after_wait(pause)
     }
 
-    /// Lets this much virtual time pass.
+    /// Lets this much virtual time pass, and says what happened.
     pub fn advance(&mut self, by: Duration, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let mut progress = Progress::new(self.language(), self.cluster.now(), by);
+        let mut progress = self.progress(by);
         let pause = self.cluster.advance(by, |cluster| {
             progress.show(cluster.now(), sink);
             !sink.interrupted()
         });
-        progress.end(sink);
+        self.tell_over(progress.id(), sink);
         self.after_wait(pause)
+    }
+
+    fn progress(&self, limit: Duration) -> Progress {
+        let id = format!("kernetes-progress-{}", self.cluster.trace().next_sequence());
+        Progress { id, language: self.language(), start: self.cluster.now(), limit, begun: Instant::now(), shown: None }
     }
 
     fn after_wait(&self, pause: Pause) -> Result<(), CellError> {
@@ -149,11 +154,19 @@ impl Session {
 
     /// Says what happened since the last time.
     pub fn tell(&mut self, sink: &mut dyn Sink) {
+        self.tell_over(None, sink);
+    }
+
+    /// The same, in the place of a progress bar if there is one: what is saved with the notebook must not depend on how
+    /// fast the machine was.
+    fn tell_over(&mut self, progress: Option<String>, sink: &mut dyn Sink) {
         let japanese = self.language().is_japanese();
         let story = story::tell(self.cluster.trace(), self.told, self.cell.1, japanese);
         self.told = self.cluster.trace().next_sequence();
-        if !story.is_empty() {
-            sink.put(Output::Display { data: text(story), id: None });
+        match progress {
+            Some(id) => sink.put(Output::Update { data: text(story), id }),
+            None if story.is_empty() => {}
+            None => sink.put(Output::Display { data: text(story), id: None }),
         }
     }
 
@@ -325,8 +338,9 @@ fn byte_offset(code: &str, cursor: usize) -> usize {
     code.char_indices().nth(cursor).map_or(code.len(), |(at, _)| at)
 }
 
-/// How far a long wait has come, in a display that is replaced as it goes and emptied at the end.
+/// How far a long wait has come, in a display that is replaced as it goes.
 struct Progress {
+    id: String,
     language: Language,
     start: Time,
     limit: Duration,
@@ -335,12 +349,6 @@ struct Progress {
 }
 
 impl Progress {
-    const ID: &'static str = "kernetes-progress";
-
-    fn new(language: Language, start: Time, limit: Duration) -> Progress {
-        Progress { language, start, limit, begun: Instant::now(), shown: None }
-    }
-
     fn show(&mut self, now: Time, sink: &mut dyn Sink) {
         let due = self.shown.unwrap_or(self.begun).elapsed() >= PROGRESS_AFTER;
         if !due {
@@ -352,16 +360,14 @@ impl Progress {
         let words = self.language.say("仮想時間", "virtual time");
         let data = text(format!("{bar} {words} {:.1}s / {:.0}s", passed.as_secs_f64(), self.limit.as_secs_f64()));
         sink.put(match self.shown {
-            None => Output::Display { data, id: Some(Self::ID.into()) },
-            Some(_) => Output::Update { data, id: Self::ID.into() },
+            None => Output::Display { data, id: Some(self.id.clone()) },
+            Some(_) => Output::Update { data, id: self.id.clone() },
         });
         self.shown = Some(Instant::now());
     }
 
-    /// What is saved with the notebook must not depend on how fast the machine was.
-    fn end(&self, sink: &mut dyn Sink) {
-        if self.shown.is_some() {
-            sink.put(Output::Update { data: text(""), id: Self::ID.into() });
-        }
+    /// The display to write over, if the bar was shown.
+    fn id(self) -> Option<String> {
+        self.shown.is_some().then_some(self.id)
     }
 }

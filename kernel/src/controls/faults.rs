@@ -17,6 +17,7 @@ pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
         targets => (targets.to_vec(), ""),
     };
     for target in targets {
+        session.cluster.record_fault(format!("a container of {target} is killed"));
         let killed = match target.split_once('/') {
             Some(("docker", name)) => {
                 let (host, world) = session.cluster.host_mut();
@@ -34,7 +35,6 @@ pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
             };
             return Err(CellError::new("NotRunning", message));
         }
-        session.cluster.record_fault(format!("a container of {target} was killed"));
     }
     session.settle(sink)
 }

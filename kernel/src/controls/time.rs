@@ -16,9 +16,7 @@ const UNTIL_SECONDS_MAX: u64 = 600;
 
 pub fn advance(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let by = duration(args.one()?)?;
-    session.advance(by, sink)?;
-    session.tell(sink);
-    Ok(())
+    session.advance(by, sink)
 }
 
 pub fn until(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
