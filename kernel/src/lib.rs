@@ -4,6 +4,7 @@ pub mod bench;
 pub mod commands;
 pub mod controls;
 pub mod exit;
+pub mod grading;
 pub mod jupyter;
 pub mod lab;
 pub mod language;

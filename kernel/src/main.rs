@@ -18,6 +18,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Bench(kernetes::bench::Bench),
+    Grade(kernetes::grading::Grade),
     Install(kernetes::jupyter::install::Install),
     Kernel(kernetes::jupyter::Launch),
     Lab(kernetes::lab::Lab),
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     let outcome = std::panic::catch_unwind(|| match command {
         Command::Bench(bench) => bench.start(),
+        Command::Grade(grade) => grade.start(),
         Command::Install(install) => install.start(),
         Command::Kernel(launch) => launch.start(),
         Command::Lab(lab) => lab.start(),

@@ -11,6 +11,7 @@ use cluster_core::trace::Sequence;
 use cluster_core::{Cluster, Config};
 
 use crate::commands::files::{Files, Folder};
+use crate::controls::lesson::Lesson;
 use crate::language;
 use crate::notebook;
 use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink, text};
@@ -28,6 +29,8 @@ const CHECKPOINTS_MAX: usize = 100;
 pub struct Session {
     pub settings: Settings,
     pub cluster: Cluster,
+    /// The exercise that is under way.
+    pub lesson: Option<Lesson>,
     pub rust: RustCells,
     /// Question and answer, in the order in which they were locked in.
     pub predictions: Vec<(String, String)>,
@@ -66,6 +69,7 @@ impl Session {
         let mut session = Session {
             cluster: cluster(&settings),
             settings,
+            lesson: None,
             rust: RustCells::new(),
             predictions: Vec::new(),
             applied: BTreeMap::new(),

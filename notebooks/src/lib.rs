@@ -4,6 +4,7 @@
 //! through the kernel's own session, so that the committed outputs are what the kernel produces.
 
 pub mod build;
+pub mod exercises;
 pub mod source;
 
 use std::fmt;

@@ -43,7 +43,10 @@ fn make(arguments: &Arguments) -> Result<Answer, Refusal> {
         lessons::accept(&sources)?;
         sources = lessons::read(root, &arguments.names)?;
     }
-    let built = lessons::build(root, &sources)?;
+    let mut built = lessons::build(root, &sources)?;
+    if arguments.names.is_empty() {
+        built.extend(lessons::exercises::build(root)?);
+    }
     if !arguments.check {
         lessons::write(&built)?;
         println!("{} notebooks made", built.len());

@@ -1,6 +1,7 @@
 //! The lab's controls: what a `%` line does. A control is one line in [`ALL`] and a function in the file of its topic.
 
 mod faults;
+pub mod lesson;
 mod pictures;
 mod setup;
 mod time;
@@ -221,6 +222,27 @@ pub const ALL: &[Control] = &[
         about: ("結果を見る前の予想を書き留める", "locks a prediction in before the run"),
         run: setup::predict,
         words: |_| Vec::new(),
+    },
+    Control {
+        name: "exercise",
+        usage: "%exercise [ID]",
+        about: ("演習を始める（クラスタを作り直す）", "begins an exercise, on a new cluster"),
+        run: lesson::exercise,
+        words: |_| crate::grading::exercise::SOURCES.iter().map(|(id, _)| (*id).to_owned()).collect(),
+    },
+    Control {
+        name: "hint",
+        usage: "%hint",
+        about: ("演習の次のヒント", "the exercise's next hint"),
+        run: lesson::hint,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "check",
+        usage: "%check [--score [POINTS]]",
+        about: ("演習の答え合わせ", "looks at the answer to the exercise"),
+        run: lesson::check,
+        words: |_| vec!["--score".into()],
     },
 ];
 

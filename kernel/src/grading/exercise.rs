@@ -1,0 +1,131 @@
+//! An exercise is data: `notebooks/exercises/NN-name/exercise.yaml`, one line in [`SOURCES`].
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::check::Check;
+use super::words::Words;
+use crate::exit::Failure;
+use crate::yaml;
+
+macro_rules! source {
+    ($id:literal) => {
+        ($id, include_str!(concat!("../../../notebooks/exercises/", $id, "/exercise.yaml")))
+    };
+}
+
+/// All exercises: the folder's name, which is the id, and the file in it.
+pub const SOURCES: &[(&str, &str)] = &[source!("01-keep-three"), source!("06-service-selector")];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exercise {
+    /// The name of its folder: `01-keep-three`.
+    #[serde(skip)]
+    pub id: String,
+    /// Says what it is about without giving the answer away.
+    pub title: Words,
+    /// Cells that are run on a fresh cluster before the learner begins.
+    #[serde(default)]
+    pub start: Vec<String>,
+    pub task: Words,
+    /// A nudge, then where to look, then the concept.
+    pub hints: [Words; 3],
+    /// In this order; the first that fails is what the learner is told about.
+    pub checks: Vec<Check>,
+    pub answers: Answers,
+}
+
+/// The exercise's own proof. Where a cell holds `$(command)`, a learner would read something off that command's output and
+/// type it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answers {
+    /// By name, the cells of an answer that passes.
+    pub right: BTreeMap<String, Vec<String>>,
+    pub wrong: BTreeMap<String, WrongAnswer>,
+}
+
+/// An answer that a naive check would accept.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrongAnswer {
+    pub cells: Vec<String>,
+    /// The id of the check that it fails.
+    pub fails: String,
+}
+
+/// Reads an exercise; the error names the place in the file and what was expected there.
+pub fn read(id: &str, text: &str) -> Result<Exercise, String> {
+    let place =
+        |span: yaml::Span, message: &str| format!("{id}/exercise.yaml:{}:{}: {message}", span.line, span.column);
+    let documents = yaml::read(text).map_err(|error| place(error.span, &error.message))?;
+    let [document] = documents.as_slice() else {
+        return Err(format!("{id}/exercise.yaml: {} documents; expected one", documents.len()));
+    };
+    let exercise: Exercise = serde_path_to_error::deserialize(&document.value)
+        .map_err(|error| place(document.place(&error.path().to_string()), &error.to_string()))?;
+    let unknown = exercise.answers.wrong.iter().find(|(_, answer)| exercise.check(&answer.fails).is_none());
+    if let Some((name, answer)) = unknown {
+        let span = document.place(&format!("answers.wrong.{name}.fails"));
+        return Err(place(span, &format!("`{}` is the id of no check", answer.fails)));
+    }
+    Ok(Exercise { id: id.to_owned(), ..exercise })
+}
+
+/// All exercises in their order.
+pub fn all() -> Result<&'static [Exercise], Failure> {
+    static ALL: LazyLock<Result<Vec<Exercise>, String>> =
+        LazyLock::new(|| SOURCES.iter().map(|(id, text)| read(id, text)).collect());
+    ALL.as_deref().map_err(|error| Failure::Fault(error.clone()))
+}
+
+/// The exercise of an id, or of its number alone (`6` for `06-service-selector`).
+pub fn find(name: &str) -> Result<&'static Exercise, Failure> {
+    let all = all()?;
+    let number = name.parse::<u32>().ok();
+    let is = |exercise: &&Exercise| exercise.id == name || number.is_some() && exercise.number() == number;
+    all.iter().find(is).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|exercise| exercise.id.as_str()).collect();
+        Failure::Usage(format!("no exercise `{name}`; there are: {}", known.join(", ")))
+    })
+}
+
+impl Exercise {
+    pub fn check(&self, id: &str) -> Option<&Check> {
+        self.checks.iter().find(|check| check.id == id)
+    }
+
+    /// The number that its id begins with.
+    fn number(&self) -> Option<u32> {
+        self.id.split('-').next()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exercise_can_be_read() {
+        let all = all().unwrap();
+        assert_eq!(all.len(), SOURCES.len());
+        assert_eq!(find("6").unwrap().id, "06-service-selector");
+        assert_eq!(find("01-keep-three").unwrap().id, "01-keep-three");
+        let told = find("99").unwrap_err().to_string();
+        assert!(told.starts_with("no exercise `99`; there are: 01-keep-three, "), "{told}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let (id, text) = SOURCES[0];
+        let misspelt = text.replacen("expect: {pods: {labels:", "expect: {pods: {label:", 1);
+        let told = read(id, &misspelt).unwrap_err();
+        assert!(told.starts_with("01-keep-three/exercise.yaml:"), "{told}");
+        assert!(told.contains("pods: label: unknown field `label`"), "{told}");
+        let unknown = text.replacen("expect: {pods:", "expect: {podz:", 1);
+        assert!(read(id, &unknown).unwrap_err().contains("expected a map with one key of: pods, "));
+    }
+}

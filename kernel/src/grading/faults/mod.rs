@@ -1,0 +1,32 @@
+//! What a check does to the learner's cluster on purpose: one file a fault, one line in [`ALL`].
+
+mod delete_pods;
+mod restart;
+
+use std::fmt::Debug;
+
+use cluster_core::Cluster;
+
+use super::kind::{Kind, parameters};
+use super::words::Words;
+
+pub trait Fault: Debug + Send + Sync {
+    /// Does it; the error says what it needed and did not find.
+    fn strike(&self, cluster: &mut Cluster) -> Result<(), Words>;
+
+    /// What was done, as a noun: "deletion of all Pods with app=web".
+    fn words(&self) -> Words;
+}
+
+/// All faults, by the key that an exercise writes.
+pub const ALL: &[Kind<dyn Fault>] = &[
+    Kind { name: "delete-pods", read: |value| Ok(Box::new(parameters::<delete_pods::DeletePods>(value)?)) },
+    Kind { name: "restart", read: |value| Ok(Box::new(parameters::<restart::Restart>(value)?)) },
+];
+
+/// Who does it, in the trace.
+const ACTOR: &str = "grader";
+
+fn refused(status: &cluster_core::api::status::Status) -> Words {
+    Words::same(status.message.clone())
+}

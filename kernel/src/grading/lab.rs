@@ -1,0 +1,93 @@
+//! A copy of the learner's cluster on which one check is tried: it may be broken, and time may pass on it.
+
+use std::time::Duration;
+
+use cluster_core::Cluster;
+use cluster_core::clock::Time;
+use cluster_core::trace::{Sequence, What};
+
+use super::properties::Property;
+use super::words::Words;
+
+/// A run that takes more steps than this (in units of 256) will not come to rest.
+const TURNS_MAX: u32 = 8_000;
+/// Quiet time in which nothing but heartbeats is written can still change what a property sees, so it is looked at this
+/// often at least.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+pub struct Lab<'a> {
+    /// The cluster as the exercise began.
+    pub start: &'a Cluster,
+    pub cluster: Cluster,
+    turns: u32,
+}
+
+impl<'a> Lab<'a> {
+    pub fn new(start: &'a Cluster, answer: &Cluster) -> Lab<'a> {
+        Lab { start, cluster: answer.clone(), turns: 0 }
+    }
+
+    /// Lets things settle, and then waits on until the property holds: `limit` of virtual time in all. What is missing
+    /// then is the error.
+    pub fn wait(&mut self, property: &dyn Property, limit: Duration) -> Result<(), Words> {
+        let deadline = self.cluster.now() + limit;
+        let turns = &mut self.turns;
+        self.cluster.settle(limit, |_| more(turns));
+        let mut looked = self.look(property);
+        while looked.is_err() && self.cluster.now() < deadline && self.turns < TURNS_MAX {
+            self.run_to_next_change(deadline);
+            looked = self.look(property);
+        }
+        looked
+    }
+
+    /// Looks at the property whenever something changes, for `span` of virtual time; the error says what was missing
+    /// and how long it had lasted.
+    pub fn keep(&mut self, property: &dyn Property, span: Duration) -> Result<(), (Words, Duration)> {
+        let begun = self.cluster.now();
+        let deadline = begun + span;
+        while self.cluster.now() < deadline && self.turns < TURNS_MAX {
+            self.run_to_next_change(deadline);
+            self.look(property).map_err(|missing| (missing, self.cluster.now().since(begun)))?;
+        }
+        Ok(())
+    }
+
+    /// A property looks at a copy, so that what it tries leaves no mark.
+    fn look(&self, property: &dyn Property) -> Result<(), Words> {
+        property.look(&mut self.cluster.clone(), self.start)
+    }
+
+    fn run_to_next_change(&mut self, deadline: Time) {
+        let until = deadline.min(self.cluster.now() + LOOK_EVERY);
+        let mut seen = self.cluster.trace().next_sequence();
+        for step in 1_u32.. {
+            if step.is_multiple_of(256) && !more(&mut self.turns) {
+                return;
+            }
+            if !self.cluster.step_before(until) {
+                return;
+            }
+            let next = self.cluster.trace().next_sequence();
+            if (seen..next).any(|sequence| matters(&self.cluster, sequence)) {
+                return;
+            }
+            seen = next;
+        }
+    }
+}
+
+fn more(turns: &mut u32) -> bool {
+    *turns += 1;
+    *turns < TURNS_MAX
+}
+
+/// Everything but heartbeats, Events and thoughts.
+fn matters(cluster: &Cluster, sequence: Sequence) -> bool {
+    let Some(entry) = cluster.trace().get(sequence) else { return false };
+    match &entry.what {
+        What::Request(request) => request.is_write() && !matches!(&*request.kind.kind, "Event" | "Lease"),
+        What::Container(_) | What::Rules { .. } | What::Fault(_) => true,
+        _ => false,
+    }
+}

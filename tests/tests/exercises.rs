@@ -1,0 +1,182 @@
+//! Each exercise's own proof, at many seeds: the start alone does not pass, right answers do, and each wrong answer fails
+//! at the check that it names.
+
+use std::path::Path;
+
+use kernetes::grading::exercise::{self, Exercise};
+use kernetes::grading::replay::{Replay, begin, judge, replay};
+use kernetes::grading::verdict::Verdict;
+use kernetes::output::{Output, Sink};
+use kernetes::session::Session;
+use kernetes::settings::{Language, Settings};
+
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
+
+#[test]
+fn every_exercise_proves_itself() {
+    let exercises = exercise::all().unwrap();
+    let told: Vec<String> = std::thread::scope(|scope| {
+        let proofs: Vec<_> = exercises.iter().map(|exercise| scope.spawn(|| prove(exercise))).collect();
+        proofs.into_iter().flat_map(|proof| proof.join().unwrap()).collect()
+    });
+    assert!(told.is_empty(), "\n{}\n", told.join("\n"));
+}
+
+fn prove(exercise: &Exercise) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut expect = |answer: &str, seed: u64, verdict: &Verdict, is_so: bool| {
+        if !is_so {
+            told.push(format!("{}, {answer}, seed {seed}: {verdict}", exercise.id));
+        }
+    };
+    for seed in SEEDS {
+        let Replay { verdict, .. } = replay(exercise, &[], seed, Language::Ja);
+        expect("no answer", seed, &verdict, verdict == Verdict::NotStarted);
+        for (name, cells) in &exercise.answers.right {
+            let verdict = answer(exercise, cells, seed);
+            expect(name, seed, &verdict, verdict == Verdict::Passed);
+        }
+        for (name, wrong) in &exercise.answers.wrong {
+            let verdict = answer(exercise, &wrong.cells, seed);
+            let fails_as_named = matches!(&verdict, Verdict::Wrong(failed) if failed.check == wrong.fails);
+            expect(name, seed, &verdict, fails_as_named);
+        }
+    }
+    told
+}
+
+/// Answers as a learner does, in Japanese, who reads things off outputs; then grades the cells that were typed on a fresh
+/// cluster, in English: the verdict must be the same.
+fn answer(exercise: &Exercise, cells: &[String], seed: u64) -> Verdict {
+    let settings = Settings { seed, language: Language::Ja, ..Settings::default() };
+    let mut session = begin(exercise, settings).unwrap();
+    let start = session.cluster.clone();
+    let mut typed = Vec::new();
+    for (number, cell) in (1..).zip(cells) {
+        let text = read_off(&mut session, cell);
+        let mut seen = Seen::named(&format!("answer-{number}"));
+        session
+            .execute(&text, &mut seen)
+            .unwrap_or_else(|error| panic!("{}: {text}\n{error:?}\n{}", exercise.id, seen.text));
+        typed.push((seen.cell, text));
+    }
+    let verdict = judge(exercise, &start, &session.cluster);
+    let replayed = replay(exercise, &typed, seed, Language::En);
+    assert_eq!(replayed.errors, [""; 0], "{}", exercise.id);
+    assert_eq!(replayed.verdict, verdict, "{}: a replay at seed {seed} ends otherwise\n{typed:#?}", exercise.id);
+    verdict
+}
+
+/// A cell with each `$(command)` in it replaced by what the command puts out.
+fn read_off(session: &mut Session, cell: &str) -> String {
+    let mut text = String::new();
+    let mut rest = cell;
+    while let Some((before, after)) = rest.split_once("$(") {
+        let (command, behind) = after.split_once(')').expect("`$(` is closed");
+        let mut seen = Seen::named("look");
+        let mut looking = begin_copy(session);
+        looking.execute(command, &mut seen).unwrap_or_else(|error| panic!("{command}: {error:?}"));
+        text += before;
+        text += seen.text.trim_end();
+        rest = behind;
+    }
+    text + rest
+}
+
+/// A session on a copy of the cluster: looking changes nothing.
+fn begin_copy(session: &Session) -> Session {
+    let mut copy = Session::with(session.settings.clone());
+    copy.cluster = session.cluster.clone();
+    copy
+}
+
+/// What a learner sees of a cell.
+struct Seen {
+    cell: String,
+    text: String,
+}
+
+impl Seen {
+    fn named(cell: &str) -> Seen {
+        Seen { cell: cell.to_owned(), text: String::new() }
+    }
+}
+
+impl Sink for Seen {
+    fn put(&mut self, output: Output) {
+        if let Output::Stdout(text) = output {
+            self.text += &text;
+        }
+    }
+
+    fn cell(&self) -> Option<&str> {
+        Some(&self.cell)
+    }
+}
+
+#[test]
+fn exercises_speak_both_languages_and_name_at_least_two_right_and_three_wrong_answers() {
+    for exercise in exercise::all().unwrap() {
+        let Exercise { id, title, task, hints, checks, answers, .. } = exercise;
+        let texts = [title, task].into_iter().chain(hints).chain(checks.iter().map(|check| &check.message));
+        for text in texts {
+            assert!(!text.ja.trim().is_empty() && !text.en.trim().is_empty(), "{id}: {text:?}");
+            assert!(text.en.is_ascii() && !text.ja.is_ascii(), "{id}: {text:?}");
+        }
+        assert!(answers.right.len() >= 2, "{id}");
+        assert!(answers.wrong.len() >= 3, "{id}");
+        for check in checks {
+            let same = checks.iter().filter(|other| other.id == check.id || other.message == check.message);
+            assert_eq!(same.count(), 1, "{id}: {} has another's id or message", check.id);
+        }
+    }
+}
+
+#[test]
+fn committed_notebooks_of_exercises_are_made_from_them() {
+    let root = Path::new(lessons::ROOT);
+    let built = lessons::exercises::build(root).unwrap();
+    let differences = lessons::compare(root, &built).unwrap();
+    let told: String = differences.iter().map(|difference| format!("\n{difference}")).collect();
+    assert!(told.is_empty(), "{told}\n`cargo run -p lessons` makes them");
+}
+
+#[test]
+fn every_folder_of_an_exercise_is_in_the_table() {
+    let folders = std::fs::read_dir(Path::new(lessons::ROOT).join("exercises")).unwrap();
+    let folders = folders.map(|entry| entry.unwrap()).filter(|entry| entry.path().is_dir());
+    let mut found: Vec<String> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    found.sort();
+    let known: Vec<&str> = exercise::SOURCES.iter().map(|(id, _)| *id).collect();
+    assert_eq!(found, known);
+}
+
+#[test]
+fn an_answer_that_is_only_late_is_not_called_wrong() {
+    let exercise = exercise::find("01-keep-three").unwrap();
+    let slow = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: nginx
+        readinessProbe: {httpGet: {path: /, port: 80}, initialDelaySeconds: 900}
+";
+    let Replay { verdict, .. } = replay(exercise, &[("a".to_owned(), slow.to_owned())], 1, Language::En);
+    assert!(matches!(&verdict, Verdict::NotConverged(failed) if failed.check == "three-ready"), "{verdict}");
+}
+
+#[test]
+fn an_internal_fault_is_no_verdict_about_the_answer() {
+    let Ok(mut exercise) = exercise::read("01-keep-three", exercise::SOURCES[0].1) else { panic!("it can be read") };
+    exercise.start = vec!["kubectl nonsense".to_owned()];
+    let Replay { verdict, .. } = replay(&exercise, &[], 1, Language::En);
+    assert!(matches!(&verdict, Verdict::Broken(why) if why.contains("the start of 01-keep-three")), "{verdict}");
+}
