@@ -1,6 +1,7 @@
 //! Each exercise's own proof, at many seeds: the start alone does not pass, right answers do, and each wrong answer fails
 //! at the check that it names.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use kernetes::grading::exercise::{self, Exercise};
@@ -10,7 +11,9 @@ use kernetes::output::{Output, Sink};
 use kernetes::session::Session;
 use kernetes::settings::{Language, Settings};
 
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
+const SEEDS: RangeInclusive<u64> = 1..=20;
+/// The seeds at which an answer is also replayed on a fresh cluster.
+const REPLAYED: RangeInclusive<u64> = 1..=4;
 
 #[test]
 fn every_exercise_proves_itself() {
@@ -61,6 +64,9 @@ fn answer(exercise: &Exercise, cells: &[String], seed: u64) -> Verdict {
         typed.push((seen.cell, text));
     }
     let verdict = judge(exercise, &start, &session.cluster);
+    if !REPLAYED.contains(&seed) {
+        return verdict;
+    }
     let replayed = replay(exercise, &typed, seed, Language::En);
     assert_eq!(replayed.errors, [""; 0], "{}", exercise.id);
     assert_eq!(replayed.verdict, verdict, "{}: a replay at seed {seed} ends otherwise\n{typed:#?}", exercise.id);

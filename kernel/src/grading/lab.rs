@@ -38,7 +38,7 @@ impl<'a> Lab<'a> {
             self.run_to_next_change(deadline);
             looked = self.look(property);
         }
-        looked
+        looked.and_then(|()| self.at_rest())
     }
 
     /// Looks at the property whenever something changes, for `span` of virtual time; the error says what was missing
@@ -50,7 +50,15 @@ impl<'a> Lab<'a> {
             self.run_to_next_change(deadline);
             self.look(property).map_err(|missing| (missing, self.cluster.now().since(begun)))?;
         }
-        Ok(())
+        self.at_rest().map_err(|restless| (restless, self.cluster.now().since(begun)))
+    }
+
+    /// A cluster that was too busy to be watched to the end has not shown that anything lasts.
+    fn at_rest(&self) -> Result<(), Words> {
+        if self.turns < TURNS_MAX {
+            return Ok(());
+        }
+        Err(Words::new("クラスタがいつまでも落ち着かない", "the cluster never comes to rest"))
     }
 
     /// A property looks at a copy, so that what it tries leaves no mark.
@@ -89,5 +97,44 @@ fn matters(cluster: &Cluster, sequence: Sequence) -> bool {
         What::Request(request) => request.is_write() && !matches!(&*request.kind.kind, "Event" | "Lease"),
         What::Container(_) | What::Rules { .. } | What::Fault(_) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster_core::Config;
+
+    use super::*;
+
+    /// Holds in the first ten minutes.
+    #[derive(Debug)]
+    struct Early;
+
+    impl Property for Early {
+        fn look(&self, cluster: &mut Cluster, _: &Cluster) -> Result<(), Words> {
+            match cluster.now() <= Time::from_secs(600) {
+                true => Ok(()),
+                false => Err(Words::same("late")),
+            }
+        }
+    }
+
+    #[test]
+    fn one_lucky_moment_is_not_enough() {
+        let cluster = Cluster::new(Config::default());
+        let mut lab = Lab::new(&cluster, &cluster);
+        assert_eq!(lab.wait(&Early, Duration::from_secs(60)), Ok(()));
+        assert_eq!(lab.keep(&Early, Duration::from_secs(300)), Ok(()));
+        let (missing, lasted) = lab.keep(&Early, Duration::from_secs(900)).unwrap_err();
+        assert_eq!(missing, Words::same("late"));
+        assert!(lasted < Duration::from_secs(400), "{lasted:?}");
+    }
+
+    #[test]
+    fn a_cluster_that_never_rests_does_not_pass() {
+        let cluster = Cluster::new(Config::default());
+        let mut lab = Lab::new(&cluster, &cluster);
+        lab.turns = TURNS_MAX;
+        assert_eq!(lab.keep(&Early, Duration::from_secs(1)).unwrap_err().0.en, "the cluster never comes to rest");
     }
 }
