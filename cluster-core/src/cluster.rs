@@ -22,6 +22,7 @@ use crate::network::rules::Mode;
 use crate::runtime::Runtime;
 use crate::runtime::container::Handle;
 use crate::runtime::host::{self, Host};
+use crate::runtime::shell::{self, Exec};
 use crate::scheduler::Scheduler;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
 use crate::world::{Event, Settings, Subscriber, World};
@@ -534,6 +535,19 @@ impl Cluster {
         let events = machine.runtime.kill(handle, reason, &mut self.world);
         machine.kubelet.on_runtime(&events, &mut machine.runtime, &mut self.world);
         !events.is_empty()
+    }
+
+    /// Runs a command in a pod's container to its end, which takes time. `None` if it does not run, `Some(None)` if the
+    /// container has no such program.
+    pub fn exec(&mut self, pod: &Key, container: &str, command: &[String]) -> Option<Option<Exec>> {
+        let now = self.now();
+        let (machine, handle) = find_container(&mut self.machines, &pod.namespace, &pod.name, container)?;
+        if !command.first().is_some_and(|word| shell::is_known(word)) {
+            return machine.runtime.container(handle)?.is_running().then_some(None);
+        }
+        let exec = machine.runtime.exec(handle, command, now)?;
+        self.advance(exec.took, |_| true);
+        Some(Some(exec))
     }
 
     /// Makes the service of a container fail, or work again, while its process lives on. False if there is none.

@@ -16,6 +16,8 @@ pub enum Failure {
     Raw(String),
     /// Several things went wrong; each is told.
     Many(Vec<Failure>),
+    /// A command in a container ended with this exit code, which is then kubectl's.
+    Command(i32),
     /// All has been said.
     Quiet,
 }
@@ -71,6 +73,7 @@ impl Failure {
             Failure::Flags(text) => format!("error: {text}\nSee '{command} --help' for usage.\n"),
             Failure::Raw(text) => format!("{text}\n"),
             Failure::Many(all) => all.iter().map(|failure| failure.text(command)).collect(),
+            Failure::Command(code) => format!("command terminated with exit code {code}\n"),
             Failure::Quiet => String::new(),
         }
     }

@@ -47,7 +47,7 @@ impl Program for Kubectl {
                 if !text.is_empty() {
                     context.error_line(text.strip_suffix('\n').unwrap_or(&text));
                 }
-                1
+                if let Failure::Command(code) = failure { code } else { 1 }
             }
         }
     }

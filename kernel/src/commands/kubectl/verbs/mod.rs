@@ -7,6 +7,7 @@ mod describe;
 mod discovery;
 mod drain;
 mod events;
+mod exec;
 mod explain;
 mod expose;
 mod get;
@@ -38,6 +39,7 @@ pub const ALL: &[&Verb] = &[
     &expose::VERB,
     &run::VERB,
     &explain::VERB,
+    &exec::VERB,
     &set::env::VERB,
     &set::image::VERB,
     &set::resources::VERB,
