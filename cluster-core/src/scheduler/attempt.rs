@@ -32,7 +32,7 @@ impl Scheduler {
         }
         let chosen = choose(&evaluation, &mut world.random)
             .and_then(|(position, points)| Some((self.cache.nodes().get(position)?.name.clone(), points)));
-        let seen = self.cache.clone();
+        let seen = self.cache.snapshot();
         let outcome = match chosen {
             Some((node, points)) => {
                 let told = told(&node, points, &evaluation);
@@ -162,18 +162,17 @@ impl Scheduler {
 fn choose(evaluation: &Evaluation, random: &mut Random) -> Option<(usize, i64)> {
     let mut best: Option<(usize, i64)> = None;
     let mut equals = 0;
-    for node in &evaluation.passed {
-        let total = node.total();
+    for (position, total) in evaluation.passed.iter().copied().zip(evaluation.totals()) {
         match best {
             Some((_, most)) if total < most => {}
             Some((_, most)) if total == most => {
                 equals += 1;
                 if random.below(equals) == 0 {
-                    best = Some((node.position, total));
+                    best = Some((position, total));
                 }
             }
             _ => {
-                best = Some((node.position, total));
+                best = Some((position, total));
                 equals = 1;
             }
         }

@@ -9,8 +9,8 @@ use super::filters::pod_topology_spread::Domains;
 use super::filters::{self, Rejection};
 use super::node::NodeInfo;
 use super::pod::{Ask, PodInfo};
-use super::scores;
-use super::terms::Spread;
+use super::scores::pod_topology_spread::{Share, Wishes};
+use super::scores::{self, Candidate};
 
 /// Below this many nodes all are looked at; above it the search ends when enough have passed.
 /// <https://kubernetes.io/docs/concepts/scheduling-eviction/scheduler-perf-tuning/>
@@ -24,9 +24,6 @@ pub struct Cycle<'a> {
     pub cache: &'a Cache,
     pub domains: Vec<Domains>,
     pub neighbours: Neighbours,
-    /// Topology spread that is wished for.
-    pub wishes: Arc<[Spread]>,
-    pub wishes_are_defaults: bool,
 }
 
 impl<'a> Cycle<'a> {
@@ -40,15 +37,7 @@ impl<'a> Cycle<'a> {
 
     /// For what depends on a single node or pod.
     pub fn without_counts(pod: &'a PodInfo, cache: &'a Cache) -> Cycle<'a> {
-        Cycle {
-            pod,
-            ask: &pod.ask,
-            cache,
-            domains: Vec::new(),
-            neighbours: Neighbours::default(),
-            wishes: Arc::new([]),
-            wishes_are_defaults: pod.ask.spread.is_empty(),
-        }
+        Cycle { pod, ask: &pod.ask, cache, domains: Vec::new(), neighbours: Neighbours::default() }
     }
 
     /// The first refusal of a node, if any.
@@ -88,33 +77,56 @@ impl<'a> Cycle<'a> {
 pub struct Class {
     ask: Arc<Ask>,
     owners_version: u64,
-    wishes: Arc<[Spread]>,
+    known: Arc<Known>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    wishes: Wishes,
     /// By the node's position.
-    seen: Arc<Vec<Seen>>,
+    seen: Vec<Seen>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// Of the node when it was looked at; 0 for never.
-    generation: u64,
+    /// As it was when it was looked at; `None` for never.
+    node: Option<Arc<NodeInfo>>,
     rejection: Option<Arc<Rejection>>,
     values: [i64; scores::COUNT],
+    share: Share,
 }
 
 impl Class {
     pub fn new(pod: &PodInfo, cache: &Cache) -> Class {
+        let are_defaults = pod.ask.spread.is_empty();
         let own = pod.ask.spread.iter().filter(|constraint| !constraint.is_required).cloned();
-        let wishes = if pod.ask.spread.is_empty() { cache.owners.default_spread(&pod.ask) } else { own.collect() };
+        let wishes = if are_defaults { cache.owners.default_spread(&pod.ask) } else { own.collect() };
         Class {
             ask: pod.ask.clone(),
             owners_version: cache.owners.version,
-            wishes: wishes.into(),
-            seen: Arc::default(),
+            known: Arc::new(Known { wishes: Wishes::new(wishes, are_defaults), seen: Vec::new() }),
         }
     }
 
     fn is_of(&self, pod: &PodInfo, cache: &Cache) -> bool {
         self.owners_version == cache.owners.version && (Arc::ptr_eq(&self.ask, &pod.ask) || self.ask == pod.ask)
+    }
+}
+
+impl Known {
+    /// Looks at the nodes that have changed.
+    fn refresh(&mut self, cycle: &Cycle<'_>) {
+        let nodes = cycle.cache.nodes();
+        for gone in self.seen.drain(nodes.len().min(self.seen.len())..) {
+            self.wishes.subtract(&gone.share);
+        }
+        self.seen.resize_with(nodes.len(), Seen::default);
+        for (seen, node) in self.seen.iter_mut().zip(nodes.leaves().flatten()) {
+            if seen.node.as_ref().is_none_or(|known| !Arc::ptr_eq(known, node)) {
+                self.wishes.subtract(&seen.share);
+                *seen = see(cycle, node, &mut self.wishes);
+            }
+        }
     }
 }
 
@@ -144,89 +156,84 @@ pub struct Evaluation {
     /// How many nodes were looked at.
     pub looked_at: usize,
     pub rejected: Vec<(usize, Arc<Rejection>)>,
-    pub passed: Vec<Passed>,
+    /// Positions of the nodes that passed.
+    pub passed: Vec<usize>,
+    /// For each plugin, the points that it gives to each of them, times its weight.
+    pub points: [Vec<i64>; scores::COUNT],
     /// What holds for the nodes that were not looked at because the pod names others.
     pub unnamed: Option<Rejection>,
     /// Why no node was looked at.
     pub refusal: Option<String>,
 }
 
-/// A node that passed, by its position, with the points of each plugin times its weight.
-#[derive(Clone, Debug)]
-pub struct Passed {
-    pub position: usize,
-    pub points: [i64; scores::COUNT],
-}
-
-impl Passed {
-    pub fn total(&self) -> i64 {
-        self.points.iter().sum()
+impl Evaluation {
+    /// All points of each node that passed.
+    pub fn totals(&self) -> Vec<i64> {
+        let mut totals = vec![0; self.passed.len()];
+        for points in &self.points {
+            totals.iter_mut().zip(points).for_each(|(total, points)| *total += points);
+        }
+        totals
     }
 }
 
 /// Looks for nodes from position `start` on, round and round.
 pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -> Evaluation {
-    let mut cycle = Cycle::new(pod, cache);
-    cycle.wishes = class.wishes.clone();
+    let cycle = Cycle::new(pod, cache);
     let nodes = cache.nodes().len();
     let mut evaluation = Evaluation { nodes, ..Evaluation::default() };
     evaluation.refusal = cache.volumes.refusal(&pod.ask);
     if nodes == 0 || evaluation.refusal.is_some() {
         return evaluation;
     }
-    let seen = Arc::make_mut(&mut class.seen);
-    seen.resize_with(nodes, Seen::default);
-    let mut candidates: Vec<(&NodeInfo, [i64; scores::COUNT])> = Vec::new();
-    let mut look = |position: usize, node: &'_ Arc<NodeInfo>, evaluation: &mut Evaluation| {
+    let known = Arc::make_mut(&mut class.known);
+    known.refresh(&cycle);
+    let known = &*known;
+    let enough = nodes_to_find(nodes);
+    let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(enough);
+    let mut look = |position: usize, evaluation: &mut Evaluation| {
+        let seen = &known.seen[position];
+        let Some(node) = &seen.node else { return };
         evaluation.looked_at += 1;
-        let seen = &mut seen[position];
-        if seen.generation != node.generation {
-            *seen = see(&cycle, node);
-        }
         let rejection = match &seen.rejection {
             Some(rejection) => Some(rejection.clone()),
             None => cycle.check_around(node).and_then(|()| check_nominated(&cycle, node)).err().map(Arc::new),
         };
         match rejection {
-            Some(rejection) => {
-                evaluation.rejected.push((position, rejection));
-                None
+            Some(rejection) => evaluation.rejected.push((position, rejection)),
+            None => {
+                evaluation.passed.push(position);
+                for (points, value) in evaluation.points.iter_mut().zip(seen.values) {
+                    points.push(value);
+                }
+                candidates.push(Candidate { node, share: &seen.share });
             }
-            None => Some(seen.values),
         }
     };
-    let pinned = pod.ask.pinned_nodes();
-    if let Some(names) = &pinned {
+    if let Some(names) = pod.ask.pinned_nodes() {
         evaluation.unnamed =
             Some(Rejection::unresolvable("NodeAffinity", "node(s) didn't satisfy plugin(s) [NodeAffinity]"));
         for position in names.iter().filter_map(|name| cache.position(name)) {
-            if let Some(node) = cache.nodes().get(position)
-                && let Some(values) = look(position, node, &mut evaluation)
-            {
-                evaluation.passed.push(Passed { position, points: values });
-                candidates.push((node, values));
-            }
+            look(position, &mut evaluation);
         }
     } else {
-        let enough = nodes_to_find(nodes);
-        for (position, node) in cache.nodes_from(start) {
-            if let Some(values) = look(position, node, &mut evaluation) {
-                evaluation.passed.push(Passed { position, points: values });
-                candidates.push((node, values));
-                if candidates.len() >= enough {
-                    break;
-                }
+        for position in (start..nodes).chain(0..start.min(nodes)) {
+            look(position, &mut evaluation);
+            if evaluation.passed.len() >= enough {
+                break;
             }
         }
     }
     if candidates.len() > 1 {
-        let nodes: Vec<&NodeInfo> = candidates.iter().map(|(node, _)| *node).collect();
-        score(&cycle, &nodes, &mut evaluation.passed);
+        for (plugin, points) in scores::ALL.iter().zip(&mut evaluation.points) {
+            plugin.finish(&cycle, &known.wishes, &candidates, points);
+            points.iter_mut().for_each(|points| *points *= plugin.weight());
+        }
     }
     evaluation
 }
 
-fn see(cycle: &Cycle<'_>, node: &NodeInfo) -> Seen {
+fn see(cycle: &Cycle<'_>, node: &Arc<NodeInfo>, wishes: &mut Wishes) -> Seen {
     let rejection = cycle.check_alone(node).err().map(Arc::new);
     let mut values = [0; scores::COUNT];
     if rejection.is_none() {
@@ -234,7 +241,7 @@ fn see(cycle: &Cycle<'_>, node: &NodeInfo) -> Seen {
             *value = plugin.look(cycle, node);
         }
     }
-    Seen { generation: node.generation, rejection, values }
+    Seen { node: Some(node.clone()), rejection, values, share: wishes.add(cycle.ask, node) }
 }
 
 fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {
@@ -242,18 +249,6 @@ fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> 
         return Ok(());
     }
     cycle.with_nominated(node).map_or(Ok(()), |node| cycle.check(&node))
-}
-
-fn score(cycle: &Cycle<'_>, nodes: &[&NodeInfo], passed: &mut [Passed]) {
-    let mut values = Vec::with_capacity(nodes.len());
-    for (index, plugin) in scores::ALL.iter().enumerate() {
-        values.clear();
-        values.extend(passed.iter().map(|node| node.points[index]));
-        plugin.finish(cycle, nodes, &mut values);
-        for (node, value) in passed.iter_mut().zip(&values) {
-            node.points[index] = value * plugin.weight();
-        }
-    }
 }
 
 /// How many nodes must pass before the search ends.

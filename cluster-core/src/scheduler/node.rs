@@ -14,8 +14,6 @@ use crate::api::{Key, Name};
 #[derive(Clone, Debug)]
 pub struct NodeInfo {
     pub name: Name,
-    /// Differs after every change of anything here, from that of all nodes ever.
-    pub generation: u64,
     metadata: Arc<ObjectMeta>,
     pub taints: Vec<Taint>,
     pub unschedulable: bool,
@@ -35,7 +33,6 @@ impl NodeInfo {
         let spec = node.spec::<Node>();
         NodeInfo {
             name: node.key.name.clone(),
-            generation: 0,
             metadata: node.metadata_arc().clone(),
             taints: spec.taints.clone().unwrap_or_default(),
             unschedulable: spec.unschedulable.unwrap_or(false),

@@ -26,21 +26,38 @@ impl PodInfo {
 
 /// Reads pods; those that ask for the same as one of the last few share what they ask for.
 #[derive(Clone, Debug, Default)]
-pub struct Asks(Vec<Arc<Ask>>);
+pub struct Asks(Vec<PodInfo>);
 
 impl Asks {
     const MAX: usize = 8;
 
     pub fn pod(&mut self, object: &Object) -> PodInfo {
-        let ask = Ask::read(object);
-        let ask = match self.0.iter().position(|known| **known == ask) {
-            Some(at) => self.0.remove(at),
-            None => Arc::new(ask),
+        let (at, ask) = match self.0.iter().position(|known| are_replicas(&known.object, object)) {
+            Some(at) => (Some(at), self.0[at].ask.clone()),
+            None => {
+                let ask = Ask::read(object);
+                let at = self.0.iter().position(|known| *known.ask == ask);
+                (at, at.map_or_else(|| Arc::new(ask), |at| self.0[at].ask.clone()))
+            }
         };
-        self.0.truncate(Asks::MAX - 1);
-        self.0.insert(0, ask.clone());
-        PodInfo { object: object.clone(), ask }
+        let pod = PodInfo { object: object.clone(), ask };
+        match at {
+            Some(at) => drop(self.0.remove(at)),
+            None => self.0.truncate(Asks::MAX - 1),
+        }
+        self.0.insert(0, pod.clone());
+        pod
     }
+}
+
+/// They share their spec and all else that [`Ask::read`] looks at, so that it would find the same in both.
+fn are_replicas(a: &Object, b: &Object) -> bool {
+    let has_own_claims = || a.spec::<Pod>().volumes.iter().flatten().any(|volume| volume.ephemeral.is_some());
+    Arc::ptr_eq(a.spec_part(), b.spec_part())
+        && a.key.namespace == b.key.namespace
+        && a.metadata().labels == b.metadata().labels
+        && a.metadata().owner_references == b.metadata().owner_references
+        && !has_own_claims()
 }
 
 /// A port of the node that a container takes.

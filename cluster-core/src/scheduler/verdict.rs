@@ -31,7 +31,7 @@ pub enum NodeVerdict {
 /// The last cycles, as the state that they saw; the tables are made when somebody asks.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    cycles: imbl::OrdMap<Key, Past>,
+    cycles: imbl::OrdMap<Key, Arc<Past>>,
     order: imbl::Vector<Key>,
 }
 
@@ -49,7 +49,7 @@ impl History {
 
     pub fn record(&mut self, at: Time, pod: Arc<PodInfo>, cache: Cache, start: usize, outcome: Result<Name, String>) {
         let key = pod.key().clone();
-        if self.cycles.insert(key.clone(), Past { at, pod, cache, start, outcome }).is_some() {
+        if self.cycles.insert(key.clone(), Arc::new(Past { at, pod, cache, start, outcome })).is_some() {
             return;
         }
         self.order.push_back(key);
@@ -64,9 +64,11 @@ impl History {
         let past = self.cycles.get(pod)?;
         let evaluation = evaluate(&past.pod, &past.cache, &mut Class::new(&past.pod, &past.cache), past.start);
         let name = |position: usize| past.cache.nodes().get(position).map(|node| node.name.clone());
-        let passed = evaluation.passed.iter().filter_map(|node| {
-            let points = scores::ALL.iter().zip(node.points).map(|(plugin, points)| (plugin.name(), points)).collect();
-            Some((name(node.position)?, NodeVerdict::Passed { points, total: node.total() }))
+        let totals = evaluation.totals();
+        let passed = evaluation.passed.iter().enumerate().filter_map(|(at, position)| {
+            let points = scores::ALL.iter().zip(&evaluation.points);
+            let points = points.map(|(plugin, points)| (plugin.name(), points[at])).collect();
+            Some((name(*position)?, NodeVerdict::Passed { points, total: totals[at] }))
         });
         let rejected = evaluation.rejected.iter().filter_map(|(position, rejection)| {
             let reasons = rejection.reasons.iter().map(|reason| reason.to_string()).collect();

@@ -1,8 +1,8 @@
 //! Preferred affinity and anti-affinity between pods.
 
-use super::{POINTS_MAX, Score};
+use super::pod_topology_spread::Wishes;
+use super::{Candidate, POINTS_MAX, Score};
 use crate::scheduler::cycle::Cycle;
-use crate::scheduler::node::NodeInfo;
 
 pub struct InterPodAffinity;
 
@@ -15,13 +15,13 @@ impl Score for InterPodAffinity {
         2
     }
 
-    fn finish(&self, cycle: &Cycle<'_>, nodes: &[&NodeInfo], values: &mut [i64]) {
+    fn finish(&self, cycle: &Cycle<'_>, _: &Wishes, candidates: &[Candidate<'_>], values: &mut [i64]) {
         let preferred = &cycle.neighbours.preferred;
         if preferred.is_empty() {
             return;
         }
-        for (value, node) in values.iter_mut().zip(nodes) {
-            let here = preferred.iter().filter(|((key, domain), _)| node.label(key) == Some(domain));
+        for (value, candidate) in values.iter_mut().zip(candidates) {
+            let here = preferred.iter().filter(|((key, domain), _)| candidate.node.label(key) == Some(domain));
             *value = here.map(|(_, weight)| weight).sum();
         }
         let (least, most) = (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));

@@ -5,11 +5,12 @@ mod inter_pod_affinity;
 mod node_affinity;
 mod node_resources_balanced_allocation;
 mod node_resources_fit;
-mod pod_topology_spread;
+pub mod pod_topology_spread;
 mod taint_toleration;
 
 use super::cycle::Cycle;
 use super::node::NodeInfo;
+use pod_topology_spread::{Share, Wishes};
 
 /// What a plugin can give at most, before its weight.
 pub const POINTS_MAX: i64 = 100;
@@ -26,6 +27,12 @@ pub static ALL: [&dyn Score; COUNT] = [
     &node_resources_balanced_allocation::NodeResourcesBalancedAllocation,
 ];
 
+/// A node that passed the filters.
+pub struct Candidate<'a> {
+    pub node: &'a NodeInfo,
+    pub share: &'a Share,
+}
+
 pub trait Score: Sync {
     fn name(&self) -> &'static str;
 
@@ -37,14 +44,17 @@ pub trait Score: Sync {
     }
 
     /// Turns what was seen at each node that passed into points from 0 to [`POINTS_MAX`].
-    fn finish(&self, _cycle: &Cycle<'_>, _nodes: &[&NodeInfo], _values: &mut [i64]) {}
+    fn finish(&self, _: &Cycle<'_>, _: &Wishes, _: &[Candidate<'_>], _values: &mut [i64]) {}
 }
 
 /// The largest value becomes all points; `reverse` makes it none.
 fn normalize(values: &mut [i64], reverse: bool) {
     let most = values.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return values.fill(if reverse { POINTS_MAX } else { 0 });
+    }
     for value in values {
-        let points = if most == 0 { 0 } else { POINTS_MAX * *value / most };
+        let points = POINTS_MAX * *value / most;
         *value = if reverse { POINTS_MAX - points } else { points };
     }
 }

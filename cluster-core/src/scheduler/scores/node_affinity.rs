@@ -1,6 +1,7 @@
 //! Preferred node affinity: the sum of the weights of the terms that match.
 
-use super::{Score, normalize};
+use super::pod_topology_spread::Wishes;
+use super::{Candidate, Score, normalize};
 use crate::scheduler::cycle::Cycle;
 use crate::scheduler::node::NodeInfo;
 
@@ -20,7 +21,7 @@ impl Score for NodeAffinity {
         terms.filter(|(_, term)| term.matches(&node.name, node.labels())).map(|(weight, _)| weight).sum()
     }
 
-    fn finish(&self, _: &Cycle<'_>, _: &[&NodeInfo], values: &mut [i64]) {
+    fn finish(&self, _: &Cycle<'_>, _: &Wishes, _: &[Candidate<'_>], values: &mut [i64]) {
         normalize(values, false);
     }
 }

@@ -1,6 +1,7 @@
 //! Fewer `PreferNoSchedule` taints that the pod does not tolerate.
 
-use super::{Score, normalize};
+use super::pod_topology_spread::Wishes;
+use super::{Candidate, Score, normalize};
 use crate::scheduler::cycle::Cycle;
 use crate::scheduler::node::NodeInfo;
 
@@ -20,7 +21,7 @@ impl Score for TaintToleration {
         soft.filter(|taint| !cycle.ask.tolerates(taint)).count() as i64
     }
 
-    fn finish(&self, _: &Cycle<'_>, _: &[&NodeInfo], values: &mut [i64]) {
+    fn finish(&self, _: &Cycle<'_>, _: &Wishes, _: &[Candidate<'_>], values: &mut [i64]) {
         normalize(values, true);
     }
 }
