@@ -45,6 +45,8 @@ pub struct Watcher {
     pub fields: FieldSelector,
     /// Everything up to this revision has been seen.
     pub revision: u64,
+    /// Where the next change stands in the log, if the log has not been cut since the last one was read.
+    pub next: usize,
 }
 
 /// The history that a watch would need has been compacted.
@@ -62,6 +64,7 @@ impl Watcher {
             labels: Selector::everything(),
             fields: FieldSelector::default(),
             revision,
+            next: 0,
         }
     }
 
@@ -83,17 +86,24 @@ impl Watcher {
             },
         };
         let mut at = match log.back() {
-            Some(last) if last.revision > self.revision => position_after(log, self.revision),
+            Some(last) if last.revision > self.revision => self.position(log),
             _ => return Ok(None),
         };
         while let Some(change) = log.get(at) {
-            self.revision = change.revision;
+            at += 1;
+            (self.revision, self.next) = (change.revision, at);
             if let Some(event) = self.event(change) {
                 return Ok(Some(event));
             }
-            at += 1;
         }
         Ok(None)
+    }
+
+    /// Where the first change stands that it has not seen.
+    fn position(&self, log: &Log) -> usize {
+        let last = self.next.checked_sub(1).and_then(|last| log.get(last));
+        let is_there = last.is_some_and(|last| last.revision == self.revision);
+        if is_there { self.next } else { position_after(log, self.revision) }
     }
 
     /// True if there is a change that the watch has not read (it may turn out to be of no interest).

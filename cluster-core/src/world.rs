@@ -175,8 +175,7 @@ impl World {
             self.note_refusal(&request, &status);
             return Err(status);
         }
-        let name = if request.key.name.is_empty() { Name::from("") } else { request.key.name.clone() };
-        let effect = self.faults.on_request(&request.actor, &request.kind, &name, self.now);
+        let effect = self.faults.on_request(&request.actor, &request.kind, &request.key.name, self.now);
         if matches!(effect, Some(Effect::Drop)) {
             let status = Status::timeout("the server was unable to return a response in the time allotted");
             self.note_refusal(&request, &status);
@@ -247,7 +246,7 @@ impl World {
         for change in self.apiserver.take_committed() {
             let slot = change.object().kind.slot;
             let mut ids: Vec<u64> = Vec::new();
-            if let Some(all) = self.interested.get(&(slot, Name::from(""))) {
+            if let Some(all) = self.interested.get(&(slot, Name::default())) {
                 ids.extend(all.iter());
             }
             if let Some(value) = crate::apiserver::fields::index_value(change.object())
@@ -281,13 +280,13 @@ impl World {
 
     /// What a watch has for its subscriber now.
     pub fn deliver(&mut self, id: u64) -> Option<(Subscriber, Vec<WatchEvent>)> {
-        let mut subscription = self.subscriptions.get(&id)?.clone();
+        let subscription = self.subscriptions.get_mut(&id)?;
         subscription.scheduled = false;
         let mut events = Vec::new();
         let mut retry_after = None;
         if self.faults.unreachable(&subscription.component).is_none() {
             loop {
-                let before = subscription.watcher.clone();
+                let before = subscription.watcher.revision;
                 let event = match subscription.watcher.next(&self.apiserver.store) {
                     Ok(Some(event)) => event,
                     Ok(None) => break,
@@ -301,7 +300,7 @@ impl World {
                 match self.faults.on_delivery(&subscription.component, &event.object.kind, name, self.now) {
                     Some(Effect::Drop) => {}
                     Some(Effect::Delay(by)) => {
-                        subscription.watcher = before;
+                        subscription.watcher.revision = before;
                         retry_after = Some(by);
                         break;
                     }
@@ -313,12 +312,11 @@ impl World {
                 }
             }
         }
+        subscription.scheduled = retry_after.is_some();
         let subscriber = subscription.subscriber.clone();
         if let Some(by) = retry_after {
-            subscription.scheduled = true;
             self.after(by, Class::Work, Event::Deliver(id));
         }
-        self.subscriptions.insert(id, subscription);
         Some((subscriber, events))
     }
 }

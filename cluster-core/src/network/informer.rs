@@ -72,11 +72,9 @@ impl Told {
         let Some(last) = events.last().map(|event| event.change.revision) else { return };
         let log = store.log(kind.slot);
         let first = position_after(log, self.revision);
-        let all_there = self.revision >= store.compacted()
-            && events
-                .iter()
-                .zip(log.iter().skip(first))
-                .all(|(event, change)| event.change.revision == change.revision);
+        let is_at = |at, event: &WatchEvent| log.get(at).is_some_and(|change| change.revision == event.change.revision);
+        let all_there =
+            self.revision >= store.compacted() && events.iter().zip(first..).all(|(event, at)| is_at(at, event));
         let up_to = position_after(log, last);
         self.faithful &= all_there && up_to.checked_sub(first) == Some(events.len());
         self.revision = last;
