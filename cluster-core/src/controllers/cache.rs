@@ -16,14 +16,45 @@ use crate::watch::{EventType, WatchEvent};
 #[derive(Clone, Debug, Default)]
 struct Cache {
     objects: imbl::OrdMap<Key, Object>,
-    by_owner: imbl::OrdSet<(Name, Key)>,
-    by_node: imbl::OrdSet<(Name, Key)>,
+    by_owner: Index,
+    by_node: Index,
     /// For pods only: how many of each owner's there are, by their labels.
     tallies: imbl::OrdMap<Name, Vec<(Labels, Tally)>>,
     /// For nodes only: when the spec of each was last seen to change, or the node to go.
     seen: imbl::OrdMap<Key, Time>,
     /// The revision of the newest event that was delivered.
     revision: u64,
+}
+
+/// The keys of the objects that share a value.
+#[derive(Clone, Debug, Default)]
+struct Index(imbl::OrdMap<Name, imbl::OrdSet<Key>>);
+
+impl Index {
+    fn add(&mut self, value: Name, key: &Key) {
+        self.0.entry(value).or_default().insert(key.clone());
+    }
+
+    fn remove(&mut self, value: &str, key: &Key) {
+        if let Some(keys) = self.0.get_mut(value) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.0.remove(value);
+            }
+        }
+    }
+
+    /// In the order of the keys.
+    fn get<'a>(&'a self, value: &str) -> impl Iterator<Item = &'a Key> + use<'a> {
+        self.0.get(value).into_iter().flatten()
+    }
+
+    /// Those of one namespace.
+    fn in_namespace<'a>(&'a self, value: &str, namespace: &'a str) -> impl Iterator<Item = &'a Key> + use<'a> {
+        let keys = self.0.get(value).into_iter();
+        let keys = keys.flat_map(move |keys| keys.range(Key::new(namespace, "")..));
+        keys.take_while(move |key| *key.namespace == *namespace)
+    }
 }
 
 /// Pods with the same controller and labels, counted, so that nobody has to go through them all for a status.
@@ -110,27 +141,24 @@ impl Cache {
 
     fn index(&mut self, object: &Object) {
         for uid in owners_of(object) {
-            self.by_owner.insert((uid, object.key.clone()));
+            self.by_owner.add(uid, &object.key);
         }
         if let Some(node) = node_of(object) {
-            self.by_node.insert((node.into(), object.key.clone()));
+            self.by_node.add(node.into(), &object.key);
         }
     }
 
     fn unindex(&mut self, object: &Object) {
         for uid in owners_of(object) {
-            self.by_owner.remove(&(uid, object.key.clone()));
+            self.by_owner.remove(&uid, &object.key);
         }
         if let Some(node) = node_of(object) {
-            self.by_node.remove(&(node.into(), object.key.clone()));
+            self.by_node.remove(node, &object.key);
         }
     }
 
-    fn indexed<'a>(&'a self, index: &'a imbl::OrdSet<(Name, Key)>, value: &'a str) -> impl Iterator<Item = &'a Object> {
-        index
-            .range((Name::from(value), Key::cluster(""))..)
-            .take_while(move |(found, _)| **found == *value)
-            .filter_map(|(_, key)| self.objects.get(key))
+    fn indexed<'a>(&'a self, index: &'a Index, value: &str) -> impl Iterator<Item = &'a Object> + use<'a> {
+        index.get(value).filter_map(|key| self.objects.get(key))
     }
 }
 
@@ -202,8 +230,8 @@ impl Caches {
             }
             self.by_uid.insert(object.uid().into(), (slot, object.key.clone()));
         }
-        let changed = known.map_or(!cache.seen.contains_key(&object.key), |known| !known.same_spec(&object));
-        if changed && object.is::<Node>() {
+        let is_new = || known.map_or(!cache.seen.contains_key(&object.key), |known| !known.same_spec(&object));
+        if object.is::<Node>() && is_new() {
             cache.seen.insert(object.key.clone(), now);
         }
         cache.put(object);
@@ -284,12 +312,9 @@ impl<'a> View<'a> {
     /// The objects of a kind that nobody controls.
     pub fn uncontrolled_of(&self, kind: &KindRef, namespace: &'a str) -> impl Iterator<Item = &'a Object> + use<'a> {
         let cache = self.caches.by_slot.get(&kind.slot);
-        cache.into_iter().flat_map(move |cache| {
-            let start = (Name::from(""), Key::new(namespace, ""));
-            let keys = cache.by_owner.range(start..);
-            let keys = keys.take_while(move |(owner, key)| owner.is_empty() && *key.namespace == *namespace);
-            keys.filter_map(|(_, key)| cache.objects.get(key))
-        })
+        cache
+            .into_iter()
+            .flat_map(move |cache| cache.by_owner.in_namespace("", namespace).filter_map(|key| cache.objects.get(key)))
     }
 
     /// The objects of every kind that name this owner.
