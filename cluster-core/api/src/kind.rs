@@ -42,6 +42,8 @@ pub struct Codec {
     /// Takes the object without apiVersion, kind and metadata.
     pub decode: fn(Map<String, Value>) -> Result<(Part, Part), DecodeError>,
     pub encode: fn(spec: &Part, status: &Part) -> Map<String, Value>,
+    /// The status of an object that nobody has reported on.
+    pub new_status: fn() -> Part,
     pub spec_equal: fn(&Part, &Part) -> bool,
     pub status_equal: fn(&Part, &Part) -> bool,
     /// The fields stand at the top level instead of under `spec` and `status`.
@@ -214,6 +216,7 @@ where
     Codec {
         decode: decode::<S, T>,
         encode: encode::<S, T>,
+        new_status: || part(T::default()),
         spec_equal: equal::<S>,
         status_equal: equal::<T>,
         whole: false,
@@ -249,6 +252,7 @@ where
     Codec {
         decode: decode::<K>,
         encode: encode::<K>,
+        new_status: || part(()),
         spec_equal: equal::<K>,
         status_equal: |_, _| true,
         whole: true,
@@ -274,6 +278,7 @@ pub const JSON_CODEC: Codec = Codec {
         }
         object
     },
+    new_status: || part(Value::Null),
     spec_equal: equal::<Value>,
     status_equal: equal::<Value>,
     whole: true,

@@ -11,13 +11,14 @@ pub mod schema;
 pub mod selector;
 pub mod status;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A name or a word that many things share.
 pub type Name = Arc<str>;
 
 /// Where an object is: namespace (empty for cluster-scoped kinds) and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub namespace: Name,
     pub name: Name,
@@ -29,7 +30,25 @@ impl Key {
     }
 
     pub fn cluster(name: impl Into<Name>) -> Key {
-        Key::new("", name)
+        Key::new(Name::default(), name)
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        // Most keys that meet share their namespace.
+        let namespaces = if Arc::ptr_eq(&self.namespace, &other.namespace) {
+            Ordering::Equal
+        } else {
+            self.namespace.cmp(&other.namespace)
+        };
+        namespaces.then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

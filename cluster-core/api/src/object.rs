@@ -209,8 +209,9 @@ fn part_mut<T: Any + Send + Sync + Clone + Default>(part: &mut Part) -> &mut T {
 }
 
 fn key_of(kind: &KindRef, metadata: &ObjectMeta) -> Key {
-    let namespace = if kind.namespaced { metadata.namespace.as_deref().unwrap_or_default() } else { "" };
-    Key { namespace: Name::from(namespace), name: Name::from(metadata.name.as_deref().unwrap_or_default()) }
+    let name = |text: &Option<String>| text.as_deref().map(Name::from).unwrap_or_default();
+    let namespace = if kind.namespaced { name(&metadata.namespace) } else { Name::default() };
+    Key { namespace, name: name(&metadata.name) }
 }
 
 impl fmt::Debug for Object {

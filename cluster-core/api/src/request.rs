@@ -160,7 +160,7 @@ impl Request {
         Request {
             actor: actor.clone(),
             causes: Causes::default(),
-            reason: Name::from(""),
+            reason: Name::default(),
             verb,
             kind: kind.clone(),
             key,
@@ -179,7 +179,7 @@ impl Request {
     }
 
     pub fn create(actor: &Actor, object: Object) -> Request {
-        let (kind, key) = (object.kind.clone(), Key::new(object.key.namespace.clone(), ""));
+        let (kind, key) = (object.kind.clone(), Key::new(object.key.namespace.clone(), Name::default()));
         Request { body: Body::Object(object), ..Request::new(actor, Verb::Create, &kind, key) }
     }
 
