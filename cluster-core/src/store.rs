@@ -27,6 +27,13 @@ impl Change {
     pub fn key(&self) -> &Key {
         &self.object().key
     }
+
+    /// Neither metadata nor spec were written.
+    pub fn is_of_status(&self) -> bool {
+        matches!((&self.before, &self.after), (Some(before), Some(after))
+            if Arc::ptr_eq(before.metadata_arc(), after.metadata_arc())
+                && Arc::ptr_eq(before.spec_part(), after.spec_part()))
+    }
 }
 
 /// Changes in the order of their revisions. Cloning shares them.
@@ -49,9 +56,9 @@ pub struct Store {
 }
 
 /// Why a write was not made.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub enum Refusal {
-    Exists,
+    Exists(Box<Object>),
     Missing,
     /// The object has another revision than the writer expected.
     Stale,
@@ -112,7 +119,7 @@ impl Store {
         let table = &mut self.tables[object.kind.slot];
         let before = table.objects.get(&object.key);
         match (before, expected) {
-            (Some(_), None) => return Err(Refusal::Exists),
+            (Some(before), None) => return Err(Refusal::Exists(Box::new(before.clone()))),
             (None, Some(_)) => return Err(Refusal::Missing),
             (Some(before), Some(expected)) if before.revision != expected => return Err(Refusal::Stale),
             _ => {}
@@ -211,12 +218,12 @@ mod tests {
     fn a_write_needs_the_revision_it_read() {
         let mut store = store();
         let first = store.put(map("a"), None, None, 1).unwrap().revision;
-        assert_eq!(store.put(map("a"), None, None, 2).unwrap_err(), Refusal::Exists);
+        assert!(matches!(store.put(map("a"), None, None, 2).unwrap_err(), Refusal::Exists(_)));
         let second = store.put(map("a"), Some(first), None, 3).unwrap().revision;
-        assert_eq!(store.put(map("a"), Some(first), None, 4).unwrap_err(), Refusal::Stale);
+        assert!(matches!(store.put(map("a"), Some(first), None, 4).unwrap_err(), Refusal::Stale));
         assert_eq!(second, first + 1);
         assert_eq!(store.revision(), second);
-        assert_eq!(store.put(map("b"), Some(second), None, 5).unwrap_err(), Refusal::Missing);
+        assert!(matches!(store.put(map("b"), Some(second), None, 5).unwrap_err(), Refusal::Missing));
     }
 
     #[test]

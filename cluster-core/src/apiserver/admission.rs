@@ -12,16 +12,19 @@ use crate::api::status::Status;
 
 /// Mutating admission, before validation.
 pub fn admit(
-    server: &ApiServer,
+    server: &mut ApiServer,
     request: &Request,
     old: Option<&Object>,
     object: &mut Object,
     _moment: &mut Moment<'_>,
 ) -> Result<(), Status> {
     if old.is_none() {
-        namespace_exists(server, request, object)?;
+        if let Some(namespace) = existing_namespace(server, request, object)? {
+            // All objects of a namespace share its name.
+            object.key.namespace = namespace.key.name.clone();
+        }
         if object.is::<Pod>() {
-            default_tolerations(object);
+            server.pod_specs.tolerating.run(object, default_tolerations);
         }
     }
     Ok(())
@@ -42,9 +45,13 @@ pub fn check_delete(_server: &ApiServer, request: &Request, object: &Object) -> 
 }
 
 /// NamespaceLifecycle: nothing is created in a namespace that does not exist or terminates.
-fn namespace_exists(server: &ApiServer, request: &Request, object: &Object) -> Result<(), Status> {
+fn existing_namespace<'a>(
+    server: &'a ApiServer,
+    request: &Request,
+    object: &Object,
+) -> Result<Option<&'a Object>, Status> {
     if !request.kind.namespaced {
-        return Ok(());
+        return Ok(None);
     }
     let name = &object.key.namespace;
     let kind = KindRef::of::<Namespace>();
@@ -60,7 +67,7 @@ fn namespace_exists(server: &ApiServer, request: &Request, object: &Object) -> R
             });
             Err(status)
         }
-        Some(_) => Ok(()),
+        Some(namespace) => Ok(Some(namespace)),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod delete;
 pub mod fields;
 pub mod patch;
 pub mod read;
+mod replicas;
 pub mod strategies;
 pub mod strategy;
 pub mod subresources;
@@ -41,6 +42,7 @@ pub struct ApiServer {
     custom: custom::CustomKinds,
     addresses: strategies::service::Addresses,
     committed: Vec<Arc<Change>>,
+    pod_specs: replicas::PodSpecs,
 }
 
 impl Default for ApiServer {
@@ -56,6 +58,7 @@ impl ApiServer {
             custom: custom::CustomKinds::default(),
             addresses: strategies::service::Addresses::default(),
             committed: Vec::new(),
+            pod_specs: replicas::PodSpecs::default(),
         }
     }
 
@@ -127,12 +130,15 @@ impl ApiServer {
     ) -> Result<Object, Status> {
         let (kind, key) = (object.kind.clone(), object.key.clone());
         if request.options.dry_run {
-            return Ok(object);
+            return match self.store.get(&kind, &key) {
+                Some(existing) if expected.is_none() => Err(already_exists(existing)),
+                _ => Ok(object),
+            };
         }
         let partition = fields::index_value(&object);
         let sequence = moment.trace.next_sequence();
         let change = self.store.put(object, expected, partition, sequence).map_err(|refusal| match refusal {
-            Refusal::Exists => Status::already_exists(&kind, &key.name),
+            Refusal::Exists(existing) => already_exists(&existing),
             Refusal::Missing => Status::not_found(&kind, &key.name),
             Refusal::Stale => Status::stale(&kind, &key.name),
         })?;
@@ -174,6 +180,14 @@ impl ApiServer {
         self.custom.observe(&change, &mut self.store);
         self.committed.push(change);
     }
+}
+
+fn already_exists(existing: &Object) -> Status {
+    let mut status = Status::already_exists(&existing.kind, &existing.key.name);
+    if existing.is_terminating() {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
 }
 
 /// An answer that shows an object as it is.

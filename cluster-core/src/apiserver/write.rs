@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Pod;
+
 use super::strategy::{Strategy, strategy};
 use super::{ApiServer, Moment, admission, decode, patch as patches, read, validate};
 use crate::api::Key;
@@ -19,22 +21,19 @@ pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let strategy = strategy(kind);
     begin(&mut object, strategy, moment);
     if kind.codec.has_status && !kind.codec.whole || kind.has_subresource("status") {
-        reset_status(&mut object);
+        object.set_status_part((kind.codec.new_status)());
     }
-    strategy.default(&mut object);
+    if object.is::<Pod>() {
+        server.pod_specs.defaulted.run(&mut object, |pod| strategy.default(pod));
+    } else {
+        strategy.default(&mut object);
+    }
     admission::admit(server, request, None, &mut object, moment)?;
     strategy.prepare_create(&mut object, server, moment)?;
     let mut causes = validate::metadata(&object);
     causes.extend(strategy.validate(&object));
     refuse(&object, causes)?;
     admission::check(server, request, None, &object)?;
-    if let Some(existing) = server.store.get(kind, &object.key) {
-        let mut status = Status::already_exists(kind, &object.key.name);
-        if existing.is_terminating() {
-            status.message = format!("object is being deleted: {}", status.message);
-        }
-        return Err(status);
-    }
     let object = server.put(object, None, request, moment)?;
     Ok(Response::Object(Answer { object, created: true, deleted: false, warnings: warnings.into() }))
 }
@@ -177,12 +176,6 @@ fn begin(object: &mut Object, strategy: &dyn Strategy, moment: &mut Moment<'_>) 
     metadata.deletion_timestamp = None;
     metadata.deletion_grace_period_seconds = None;
     metadata.self_link = None;
-}
-
-fn reset_status(object: &mut Object) {
-    if let Ok((_, status)) = (object.kind.codec.decode)(Default::default()) {
-        object.set_status_part(status);
-    }
 }
 
 fn keep_metadata(old: &Object, new: &mut Object) {

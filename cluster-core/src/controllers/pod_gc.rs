@@ -71,7 +71,7 @@ fn is_out_of_service(node: &Object) -> bool {
 }
 
 fn lost_pod(view: &View<'_>, change: &Change) -> Vec<Key> {
-    let Some(pod) = &change.after else { return Vec::new() };
+    let Some(pod) = change.after.as_ref().filter(|_| !change.is_of_status()) else { return Vec::new() };
     let Some(node) = pod.spec::<Pod>().node_name.as_deref() else { return Vec::new() };
     let fine = view.get::<Node>(&Key::cluster(node)).is_some_and(|node| !is_out_of_service(node));
     if fine { Vec::new() } else { vec![pod.key.clone()] }

@@ -44,7 +44,7 @@ fn taints(node: &Object) -> impl Iterator<Item = &Taint> {
 }
 
 fn pod_on_tainted_node(view: &View<'_>, change: &Change) -> Vec<Key> {
-    let Some(pod) = &change.after else { return Vec::new() };
+    let Some(pod) = change.after.as_ref().filter(|_| !change.is_of_status()) else { return Vec::new() };
     let node = pod.spec::<Pod>().node_name.as_deref().and_then(|node| view.get::<Node>(&Key::cluster(node)));
     if node.is_some_and(|node| taints(node).next().is_some()) { vec![pod.key.clone()] } else { Vec::new() }
 }

@@ -5,6 +5,8 @@ mod eviction;
 mod finalize;
 pub mod scale;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{ApiServer, Moment};
@@ -37,10 +39,10 @@ fn refuse_verb(request: &Request) -> Status {
     Status::method_not_allowed("the server does not allow this method on the requested resource")
 }
 
-fn body(request: &Request) -> Value {
+fn body(request: &Request) -> Cow<'_, Value> {
     match &request.body {
-        Body::Json(value) => value.clone(),
-        Body::Object(object) => object.to_json(),
-        Body::None => Value::Null,
+        Body::Json(value) => Cow::Borrowed(value),
+        Body::Object(object) => Cow::Owned(object.to_json()),
+        Body::None => Cow::Owned(Value::Null),
     }
 }

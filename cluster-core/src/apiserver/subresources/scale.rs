@@ -20,10 +20,11 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let mut scale = scale_of(&old);
     match request.verb {
         Verb::Get => return object(scale, &old).map(answer),
-        Verb::Update => scale = super::body(request),
+        Verb::Update => scale = super::body(request).into_owned(),
         Verb::Patch(PatchType::Json) => {
             let refused = || Status::unprocessable("the server rejected our request due to an error in our request");
-            let patch: json_patch::Patch = serde_json::from_value(super::body(request)).map_err(|_| refused())?;
+            let patch: json_patch::Patch =
+                serde_json::from_value(super::body(request).into_owned()).map_err(|_| refused())?;
             json_patch::patch(&mut scale, &patch).map_err(|_| refused())?;
         }
         _ => json_patch::merge(&mut scale, &super::body(request)),
