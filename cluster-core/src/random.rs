@@ -33,15 +33,22 @@ impl Random {
 
     /// A version 4 UUID.
     pub fn uuid(&mut self) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let (high, low) = (self.next(), self.next());
-        format!(
-            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-            high >> 32,
-            (high >> 16) & 0xffff,
-            high & 0xfff,
-            0x8000 | (low >> 48) & 0x3fff,
-            low & 0xffff_ffff_ffff
-        )
+        let high = high & !0xf000 | 0x4000;
+        let low = low & !(0b11 << 62) | 0b10 << 62;
+        let mut bits = u128::from(high) << 64 | u128::from(low);
+        let mut text = String::with_capacity(36);
+        for length in [8, 4, 4, 4, 12] {
+            if !text.is_empty() {
+                text.push('-');
+            }
+            for _ in 0..length {
+                bits = bits.rotate_left(4);
+                text.push(char::from(DIGITS[(bits & 15) as usize]));
+            }
+        }
+        text
     }
 
     /// The five letters that `generateName` appends.

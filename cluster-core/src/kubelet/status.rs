@@ -13,7 +13,7 @@ use super::worker::{Role, Slot, Stage, Step, Worker};
 use super::{Task, Turn};
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
-use crate::api::request::Request;
+use crate::api::request::{Request, Verb};
 use crate::clock::{Class, Time};
 use crate::network::addresses;
 use crate::runtime::container::{Container, Handle, State};
@@ -40,8 +40,8 @@ impl Worker {
         if self.gone || self.stage == Stage::Over {
             return;
         }
-        let (namespace, name) = (&self.pod.key.namespace, &self.pod.key.name);
-        let known = match turn.world.request(Request::get::<Pod>(turn.actor, namespace, name)) {
+        let get = Request::new(turn.actor, Verb::Get, KindRef::of::<Pod>(), self.pod.key.clone());
+        let known = match turn.world.request(get) {
             Ok(answer) => answer.object().filter(|pod| pod.uid() == &*self.uid),
             Err(status) if status.is_not_found() => None,
             Err(_) => return self.send_later(turn),
