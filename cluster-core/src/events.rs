@@ -1,11 +1,10 @@
 //! Events: what components tell about objects, with repeats counted instead of written again.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/>
 
-use std::hash::{BuildHasherDefault, DefaultHasher};
-
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use serde_json::json;
 
+use crate::HashMap;
 use crate::api::Key;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
@@ -18,7 +17,7 @@ use crate::trace::Actor;
 /// Finds the Event that an equal one was written to before, as client-go's correlator does.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    known: imbl::GenericHashMap<Identity, Known, BuildHasherDefault<DefaultHasher>, imbl::shared_ptr::DefaultSharedPtr>,
+    known: HashMap<Identity, Known>,
 }
 
 /// What makes two Events the same: source, object, type, reason, message.

@@ -24,3 +24,11 @@ pub mod world;
 pub use cluster::{Cluster, Config};
 /// A crate of its own, because the types of all kinds take long to compile and seldom change.
 pub use cluster_api as api;
+
+/// A map without an order, which hashes alike in every run.
+pub(crate) type HashMap<K, V> = imbl::GenericHashMap<
+    K,
+    V,
+    std::hash::BuildHasherDefault<std::hash::DefaultHasher>,
+    imbl::shared_ptr::DefaultSharedPtr,
+>;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::HashMap;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::{Key, Name};
@@ -45,7 +46,7 @@ struct Table {
     objects: imbl::OrdMap<Key, Object>,
     log: Log,
     /// The part of the log that concerns one value of the kind's index (the node of a pod).
-    partitions: imbl::HashMap<Name, Log>,
+    partitions: HashMap<Name, Log>,
 }
 
 #[derive(Clone)]

@@ -4,6 +4,7 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::pods;
+use crate::HashMap;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
@@ -177,7 +178,7 @@ fn node_of(object: &Object) -> Option<&str> {
 pub struct Caches {
     by_slot: imbl::OrdMap<usize, Cache>,
     /// Where the object of a uid is.
-    by_uid: imbl::OrdMap<Name, (usize, Key)>,
+    by_uid: HashMap<Name, (usize, Key)>,
     kinds: Vec<KindRef>,
 }
 

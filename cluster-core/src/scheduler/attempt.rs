@@ -32,7 +32,7 @@ impl Scheduler {
         }
         let chosen = choose(&evaluation, &mut world.random)
             .and_then(|(position, points)| Some((self.cache.nodes().get(position)?.name.clone(), points)));
-        let seen = self.cache.snapshot();
+        let names = self.cache.names().clone();
         let outcome = match chosen {
             Some((node, points)) => {
                 let told = told(&node, points, &evaluation);
@@ -43,7 +43,7 @@ impl Scheduler {
             }
             None => Err(self.give_up(entry, &evaluation, world)),
         };
-        self.history.record(world.now, pod.clone(), seen, start, outcome);
+        self.history.record(world.now, pod.key(), names, evaluation, outcome);
     }
 
     /// Takes the pod for bound from now on, so that the next cycle sees its place taken, and sends the binding.

@@ -14,6 +14,7 @@ use crate::api::{Key, Name};
 pub struct Cache {
     /// In the order in which they came.
     nodes: imbl::Vector<Arc<NodeInfo>>,
+    names: Arc<Vec<Name>>,
     positions: imbl::OrdMap<Name, usize>,
     /// The node of each pod, and the newest that is known of the pod.
     placed: imbl::OrdMap<Key, (Name, Object)>,
@@ -33,9 +34,9 @@ impl Cache {
         &self.nodes
     }
 
-    /// As it is now, for a later look at a cycle: all but what is known of each pod, which no plugin asks for.
-    pub fn snapshot(&self) -> Cache {
-        Cache { placed: imbl::OrdMap::new(), ..self.clone() }
+    /// The names of the nodes by their positions.
+    pub fn names(&self) -> &Arc<Vec<Name>> {
+        &self.names
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {
@@ -78,6 +79,7 @@ impl Cache {
         let name = new.name.clone();
         self.positions.insert(name.clone(), self.nodes.len());
         self.nodes.push_back(Arc::new(new));
+        Arc::make_mut(&mut self.names).push(name.clone());
         let waiting: Vec<_> =
             self.homeless.iter().filter(|(_, (node, _))| *node == name).map(|(k, _)| k.clone()).collect();
         let position = self.nodes.len() - 1;
@@ -92,6 +94,7 @@ impl Cache {
     pub fn remove_node(&mut self, name: &Name) {
         let Some(position) = self.positions.remove(name) else { return };
         let node = self.nodes.remove(position);
+        Arc::make_mut(&mut self.names).remove(position);
         for pod in &node.pods {
             self.homeless.insert(pod.key().clone(), (name.clone(), pod.clone()));
         }

@@ -83,14 +83,14 @@ pub struct Class {
 #[derive(Clone, Debug)]
 struct Known {
     wishes: Wishes,
-    /// By the node's position.
+    /// The nodes as they were when they were looked at, by position; `None` for never.
+    nodes: Vec<Option<Arc<NodeInfo>>>,
+    /// What was seen of each.
     seen: Vec<Seen>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// As it was when it was looked at; `None` for never.
-    node: Option<Arc<NodeInfo>>,
     rejection: Option<Arc<Rejection>>,
     values: [i64; scores::COUNT],
     share: Share,
@@ -104,7 +104,7 @@ impl Class {
         Class {
             ask: pod.ask.clone(),
             owners_version: cache.owners.version,
-            known: Arc::new(Known { wishes: Wishes::new(wishes, are_defaults), seen: Vec::new() }),
+            known: Arc::new(Known { wishes: Wishes::new(wishes, are_defaults), nodes: Vec::new(), seen: Vec::new() }),
         }
     }
 
@@ -121,10 +121,13 @@ impl Known {
             self.wishes.subtract(&gone.share);
         }
         self.seen.resize_with(nodes.len(), Seen::default);
-        for (seen, node) in self.seen.iter_mut().zip(nodes.leaves().flatten()) {
-            if seen.node.as_ref().is_none_or(|known| !Arc::ptr_eq(known, node)) {
+        self.nodes.resize(nodes.len(), None);
+        for (position, (known, node)) in self.nodes.iter_mut().zip(nodes.leaves().flatten()).enumerate() {
+            if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, node)) {
+                let seen = &mut self.seen[position];
                 self.wishes.subtract(&seen.share);
                 *seen = see(cycle, node, &mut self.wishes);
+                *known = Some(node.clone());
             }
         }
     }
@@ -191,9 +194,10 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
     let known = &*known;
     let enough = nodes_to_find(nodes);
     let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(enough);
+    evaluation.passed.reserve(enough);
+    evaluation.points.iter_mut().for_each(|points| points.reserve(enough));
     let mut look = |position: usize, evaluation: &mut Evaluation| {
-        let seen = &known.seen[position];
-        let Some(node) = &seen.node else { return };
+        let (Some(node), seen) = (&known.nodes[position], &known.seen[position]) else { return };
         evaluation.looked_at += 1;
         let rejection = match &seen.rejection {
             Some(rejection) => Some(rejection.clone()),
@@ -233,7 +237,7 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
     evaluation
 }
 
-fn see(cycle: &Cycle<'_>, node: &Arc<NodeInfo>, wishes: &mut Wishes) -> Seen {
+fn see(cycle: &Cycle<'_>, node: &NodeInfo, wishes: &mut Wishes) -> Seen {
     let rejection = cycle.check_alone(node).err().map(Arc::new);
     let mut values = [0; scores::COUNT];
     if rejection.is_none() {
@@ -241,7 +245,7 @@ fn see(cycle: &Cycle<'_>, node: &Arc<NodeInfo>, wishes: &mut Wishes) -> Seen {
             *value = plugin.look(cycle, node);
         }
     }
-    Seen { node: Some(node.clone()), rejection, values, share: wishes.add(cycle.ask, node) }
+    Seen { rejection, values, share: wishes.add(cycle.ask, node) }
 }
 
 fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {

@@ -123,7 +123,7 @@ impl Scheduler {
         world.unsubscribe(&Subscriber::Scheduler);
     }
 
-    /// What the last cycle of a pod said about each node; the last few hundred pods are remembered.
+    /// What the last cycle of a pod said about each node; the last hundred pods are remembered.
     pub fn verdict(&self, pod: &Key) -> Option<Verdict> {
         self.history.verdict(pod)
     }

@@ -17,7 +17,7 @@ pub struct NodeInfo {
     metadata: Arc<ObjectMeta>,
     pub taints: Vec<Taint>,
     pub unschedulable: bool,
-    pub allocatable: Resources,
+    pub allocatable: Arc<Resources>,
     pub pods_max: i64,
     pub requested: Resources,
     /// Requests with an assumed amount for containers that have none.
@@ -36,7 +36,7 @@ impl NodeInfo {
             metadata: node.metadata_arc().clone(),
             taints: spec.taints.clone().unwrap_or_default(),
             unschedulable: spec.unschedulable.unwrap_or(false),
-            allocatable,
+            allocatable: Arc::new(allocatable),
             pods_max,
             requested: Resources::default(),
             milli_cpu_assumed: 0,

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::cache::Cache;
-use super::cycle::{Class, Evaluation, evaluate};
-use super::pod::PodInfo;
+use super::cycle::Evaluation;
 use super::scores;
 use crate::api::{Key, Name};
 use crate::clock::Time;
@@ -28,7 +26,7 @@ pub enum NodeVerdict {
     Passed { points: Vec<(&'static str, i64)>, total: i64 },
 }
 
-/// The last cycles, as the state that they saw; the tables are made when somebody asks.
+/// What the last cycles found; the tables are made when somebody asks.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     cycles: imbl::OrdMap<Key, Arc<Past>>,
@@ -38,21 +36,28 @@ pub struct History {
 #[derive(Clone, Debug)]
 struct Past {
     at: Time,
-    pod: Arc<PodInfo>,
-    cache: Cache,
-    start: usize,
+    /// The names of the nodes by their positions at that time.
+    names: Arc<Vec<Name>>,
+    evaluation: Evaluation,
     outcome: Result<Name, String>,
 }
 
 impl History {
-    const MAX: usize = 256;
+    const MAX: usize = 100;
 
-    pub fn record(&mut self, at: Time, pod: Arc<PodInfo>, cache: Cache, start: usize, outcome: Result<Name, String>) {
-        let key = pod.key().clone();
-        if self.cycles.insert(key.clone(), Arc::new(Past { at, pod, cache, start, outcome })).is_some() {
+    pub fn record(
+        &mut self,
+        at: Time,
+        pod: &Key,
+        names: Arc<Vec<Name>>,
+        evaluation: Evaluation,
+        outcome: Result<Name, String>,
+    ) {
+        let past = Arc::new(Past { at, names, evaluation, outcome });
+        if self.cycles.insert(pod.clone(), past).is_some() {
             return;
         }
-        self.order.push_back(key);
+        self.order.push_back(pod.clone());
         if self.order.len() > History::MAX
             && let Some(oldest) = self.order.pop_front()
         {
@@ -61,21 +66,18 @@ impl History {
     }
 
     pub fn verdict(&self, pod: &Key) -> Option<Verdict> {
-        let past = self.cycles.get(pod)?;
-        let evaluation = evaluate(&past.pod, &past.cache, &mut Class::new(&past.pod, &past.cache), past.start);
-        let name = |position: usize| past.cache.nodes().get(position).map(|node| node.name.clone());
+        let Past { at, names, evaluation, outcome } = &**self.cycles.get(pod)?;
         let totals = evaluation.totals();
-        let passed = evaluation.passed.iter().enumerate().filter_map(|(at, position)| {
+        let passed = evaluation.passed.iter().zip(totals).enumerate().map(|(index, (position, total))| {
             let points = scores::ALL.iter().zip(&evaluation.points);
-            let points = points.map(|(plugin, points)| (plugin.name(), points[at])).collect();
-            Some((name(*position)?, NodeVerdict::Passed { points, total: totals[at] }))
+            let points = points.map(|(plugin, points)| (plugin.name(), points[index])).collect();
+            (names[*position].clone(), NodeVerdict::Passed { points, total })
         });
-        let rejected = evaluation.rejected.iter().filter_map(|(position, rejection)| {
+        let rejected = evaluation.rejected.iter().map(|(position, rejection)| {
             let reasons = rejection.reasons.iter().map(|reason| reason.to_string()).collect();
-            Some((name(*position)?, NodeVerdict::Rejected { plugin: rejection.plugin, reasons }))
+            (names[*position].clone(), NodeVerdict::Rejected { plugin: rejection.plugin, reasons })
         });
-        let nodes = passed.chain(rejected).collect();
-        Some(Verdict { at: past.at, outcome: past.outcome.clone(), nodes })
+        Some(Verdict { at: *at, outcome: outcome.clone(), nodes: passed.chain(rejected).collect() })
     }
 }
 
