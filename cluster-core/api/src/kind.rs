@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Name;
 use super::object::Part;
@@ -149,13 +149,45 @@ pub trait Resource: Any + Sized {
 }
 
 fn from_value<T: DeserializeOwned>(value: Value, prefix: &str) -> Result<T, DecodeError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = match error.path().to_string() {
-            path if path == "." => prefix.trim_end_matches('.').to_owned(),
-            path => format!("{prefix}{path}"),
+    T::deserialize(&value).map_err(|error| {
+        let path = match place_of_error(value, &|value| T::deserialize(value).is_err()) {
+            place if place.is_empty() => prefix.trim_end_matches('.').to_owned(),
+            place => format!("{prefix}{place}"),
         };
-        DecodeError { path, message: error.into_inner().to_string() }
+        DecodeError { path, message: error.to_string() }
     })
+}
+
+/// Where the first value of a wrong type stands: step by step the first part that is wrong without the others. A
+/// deserializer that keeps track of its place would have to be compiled once more for every type of the API.
+fn place_of_error(mut whole: Value, is_wrong: &dyn Fn(&Value) -> bool) -> String {
+    let (mut place, mut pointer) = (String::new(), String::new());
+    loop {
+        let parts: Vec<(String, String, Value)> = match whole.pointer(&pointer) {
+            Some(Value::Object(fields)) => {
+                let dot = if place.is_empty() { "" } else { "." };
+                let token = |name: &str| name.replace('~', "~0").replace('/', "~1");
+                let part = |(name, value): (&String, &Value)| {
+                    (format!("{place}{dot}{name}"), format!("{pointer}/{}", token(name)), json!({name: value}))
+                };
+                fields.iter().map(part).collect()
+            }
+            Some(Value::Array(items)) => {
+                let part = |(index, item)| (format!("{place}[{index}]"), format!("{pointer}/0"), json!([item]));
+                items.iter().enumerate().map(part).collect()
+            }
+            _ => return place,
+        };
+        let wrong = parts.into_iter().find_map(|(place, pointer_to, part)| {
+            let mut alone = whole.clone();
+            *alone.pointer_mut(&pointer)? = part;
+            is_wrong(&alone).then_some((place, pointer_to, alone))
+        });
+        match wrong {
+            Some(found) => (place, pointer, whole) = found,
+            None => return place,
+        }
+    }
 }
 
 fn to_value<T: Serialize>(value: &T) -> Value {
