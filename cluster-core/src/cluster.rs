@@ -232,6 +232,12 @@ impl Cluster {
         self.manager.controllers().chain(self.clients.values().flat_map(Runner::controllers))
     }
 
+    /// The process whose informers hear for a component: all controllers of kube-controller-manager share its own.
+    pub fn process_of<'a>(&self, component: &'a str) -> &'a str {
+        let managed = self.manager.controllers().any(|(name, _)| **name == *component);
+        if managed { "kube-controller-manager" } else { component }
+    }
+
     /// LISTs and WATCHes of kube-controller-manager: with shared caches, and as many as there would be without.
     pub fn watch_counts(&self) -> (usize, usize) {
         self.manager.watch_counts()
@@ -575,9 +581,11 @@ impl Cluster {
         if !self.machines.contains_key(&Name::from(node)) {
             return false;
         }
-        self.world.faults.heal(node);
-        self.world.resume_watches();
-        self.record_fault(format!("{node} reaches the control plane again"));
+        if self.world.faults.is_cut_off(node) {
+            self.world.faults.heal(node);
+            self.world.resume_watches();
+            self.record_fault(format!("{node} reaches the control plane again"));
+        }
         true
     }
 

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
+use cluster_core::api::object::Object;
 use cluster_core::clock::Time;
 use cluster_core::cluster::Pause;
-use cluster_core::trace::Sequence;
+use cluster_core::trace::{RequestEntry, Sequence};
 use cluster_core::{Cluster, Config};
 
 use crate::commands::files::{Files, Folder};
@@ -282,6 +283,30 @@ impl Session {
 impl Session {
     /// The object that `kind/name` means; its name may be shortened to a beginning that only one object has.
     pub fn target(&self, text: &str) -> Result<(KindRef, Key), CellError> {
+        let (kind, alike) = self.alike(text)?;
+        match alike.as_slice() {
+            [first, second, ..] => {
+                let names = format!("{}, {} …", first.name, second.name);
+                Err(CellError::new("NotFound", format!("several objects begin with {text}: {names}")))
+            }
+            one => Ok((kind, one.first().cloned().unwrap_or_else(|| Key::new("", text)))),
+        }
+    }
+
+    /// The same, but of several objects the one that was made last.
+    pub fn newest(&self, text: &str) -> Result<(KindRef, Key), CellError> {
+        let (kind, alike) = self.alike(text)?;
+        let made = |key: &Key| {
+            let of_key = |write: &RequestEntry| write.kind.slot == kind.slot && write.key == *key;
+            let made = |write: &RequestEntry| write.before.is_none() && of_key(write);
+            self.cluster.trace().writes().rev().find(|(_, write)| made(write)).map(|(entry, _)| entry.sequence)
+        };
+        let newest = alike.iter().max_by_key(|key| made(key)).cloned();
+        Ok((kind, newest.unwrap_or_else(|| Key::new("", text))))
+    }
+
+    /// The object of exactly that name, or all whose names begin so; the name itself if there is none. Never empty.
+    fn alike(&self, text: &str) -> Result<(KindRef, Vec<Key>), CellError> {
         let wrong = |message: String| CellError::new("NotFound", message);
         let (kind_name, name) = text
             .split_once('/')
@@ -302,23 +327,21 @@ impl Session {
             self.cluster.trace().writes().any(|(_, write)| write.kind.slot == kind.slot && write.key == *key)
         };
         if self.cluster.store().get(&kind, &key).is_some() || known(&key) {
-            return Ok((kind, key));
+            return Ok((kind, vec![key]));
         }
-        let mut alike = self.cluster.list_of(&kind, namespace).filter(|object| object.key.name.starts_with(name));
-        match (alike.next(), alike.next()) {
-            (Some(one), None) => Ok((kind.clone(), one.key.clone())),
-            (Some(first), Some(second)) => {
-                let names = format!("{}, {} …", first.key.name, second.key.name);
-                Err(wrong(format!("several objects begin with {text}: {names}")))
-            }
-            (None, _) => Ok((kind.clone(), key)),
+        let begins = |object: &&Object| object.key.name.starts_with(name);
+        let mut alike: Vec<Key> =
+            self.cluster.list_of(&kind, namespace).filter(begins).map(|object| object.key.clone()).collect();
+        if alike.is_empty() {
+            alike.push(key);
         }
+        Ok((kind, alike))
     }
 
     pub fn object_names(&self) -> Vec<String> {
         let told = |kind: &&KindRef| !matches!(&*kind.kind, "Event" | "Lease" | "APIService");
         let names = self.cluster.kinds().filter(told).flat_map(|kind| {
-            let name = |object: &cluster_core::api::object::Object| format!("{}/{}", kind.singular, object.key.name);
+            let name = |object: &Object| format!("{}/{}", kind.singular, object.key.name);
             self.cluster.list_of(kind, if kind.namespaced { "default" } else { "" }).map(name)
         });
         names.take(2000).collect()

@@ -66,9 +66,12 @@ fn deed(entry: &Entry, japanese: bool) -> Option<(String, String)> {
     let say = |ja: &str, en: &str| if japanese { ja.to_owned() } else { en.to_owned() };
     match &entry.what {
         What::Request(write) if write.is_write() => write_deed(write, japanese),
-        What::Request(refused) if *refused.kind.kind != *"Event" && !matches!(refused.code, 404 | 409) => Some((
+        What::Request(refused) if !is_routine(refused) && !matches!(refused.code, 404 | 409) => Some((
             format!("{} {} ({})", say("拒否された", "was refused"), refused.verb.as_str(), refused.code),
-            format!("{}/{}", refused.kind.singular, refused.key.name),
+            match &*refused.key.name {
+                "" => refused.kind.resource.to_string(),
+                name => format!("{}/{name}", refused.kind.singular),
+            },
         )),
         What::Container(container) => {
             let name = if container.container.is_empty() || container.pod.namespace.is_empty() {
@@ -97,9 +100,14 @@ fn deed(entry: &Entry, japanese: bool) -> Option<(String, String)> {
     }
 }
 
+/// Heartbeats and Events tell of other things and are not told themselves.
+fn is_routine(request: &RequestEntry) -> bool {
+    matches!(&*request.kind.kind, "Event" | "Lease")
+}
+
 fn write_deed(write: &RequestEntry, japanese: bool) -> Option<(String, String)> {
     let say = |ja: &str, en: &str| if japanese { ja.to_owned() } else { en.to_owned() };
-    if matches!(&*write.kind.kind, "Event" | "Lease") {
+    if is_routine(write) {
         return None;
     }
     let object = write.object()?;

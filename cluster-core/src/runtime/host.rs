@@ -14,7 +14,7 @@ use crate::api::kind::KindRef;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::faults::Effect;
-use crate::trace::{Causes, Sequence};
+use crate::trace::{Causes, ContainerPhase, Sequence};
 use crate::world::{Event, World};
 
 /// The host's machine, and the component's name for fault rules on the delivery of its events.
@@ -262,6 +262,11 @@ impl Host {
             self.find(name)?.0.stopped = true;
             let events = self.runtime.kill(handle, "Error", world);
             self.on_runtime(&events, world);
+        }
+        if let Some(identity) = self.runtime.container(handle).map(|container| container.identity.clone()) {
+            // A plain container is all that there is of it, as a sandbox is of a pod.
+            let actor = self.runtime.actor.clone();
+            self.runtime.record(&actor, Causes::None, &identity, ContainerPhase::SandboxRemoved, world);
         }
         self.runtime.remove(handle);
         self.containers.remove(&Name::from(name));

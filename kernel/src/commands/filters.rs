@@ -33,6 +33,7 @@ pub const WC: Filter = Filter { name: "wc", about: "counts lines, words and byte
 pub const SORT: Filter = Filter { name: "sort", about: "sorts lines", run: sort };
 pub const CAT: Filter = Filter { name: "cat", about: "prints files", run: cat };
 pub const ECHO: Filter = Filter { name: "echo", about: "prints its arguments", run: echo };
+pub const XARGS: Filter = Filter { name: "xargs", about: "runs a command with the words that it reads", run: xargs };
 
 /// The text of the files, or of standard input without any.
 fn input(files: &[&String], context: &Context<'_>) -> Result<String, String> {
@@ -191,6 +192,17 @@ fn echo(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     Ok(0)
 }
 
+/// The command with all words of standard input behind it, once.
+fn xargs(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err("usage: xargs COMMAND [ARGUMENT]...".into());
+    };
+    let program = super::find(name).ok_or_else(|| format!("{name}: No such file or directory"))?;
+    let words = std::mem::take(&mut context.stdin);
+    let args: Vec<String> = rest.iter().cloned().chain(words.split_whitespace().map(str::to_owned)).collect();
+    Ok(program.run(&args, context))
+}
+
 #[cfg(test)]
 mod tests {
     use cluster_core::{Cluster, Config};
@@ -223,6 +235,7 @@ mod tests {
             (&WC, "-l", "3\n"),
             (&SORT, "", "B 1\na 10\nb 2\n"),
             (&CAT, "", text),
+            (&XARGS, "echo all:", "all: b 2 a 10 B 1\n"),
         ] {
             assert_eq!(piped(program, args, text), expected, "{} {args}", program.name);
         }

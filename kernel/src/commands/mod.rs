@@ -42,6 +42,7 @@ pub const ALL: &[&dyn Program] = &[
     &filters::SORT,
     &filters::CAT,
     &filters::ECHO,
+    &filters::XARGS,
 ];
 
 /// The program of that name.

@@ -1,6 +1,7 @@
 //! Controls of faults: each is one line, and one entry in the trace.
 
-use cluster_core::api::Name;
+use cluster_core::api::object::Object;
+use cluster_core::api::{Key, Name};
 use cluster_core::faults::{Edge, Effect, Rule};
 use cluster_core::runtime::host::{Action, Rule as HostRule};
 
@@ -23,10 +24,8 @@ pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
                 let (host, world) = session.cluster.host_mut();
                 host.kill(name, false, world).is_ok()
             }
-            _ => {
-                let (_, key) = session.target(target)?;
-                session.cluster.kill_container(&key.namespace, &key.name, container)
-            }
+            _ => pod_of(session, target)?
+                .is_some_and(|pod| session.cluster.kill_container(&pod.namespace, &pod.name, container)),
         };
         if !killed {
             let message = match session.language() {
@@ -37,6 +36,27 @@ pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
         }
     }
     session.settle(sink)
+}
+
+/// The pod that is meant, or the first by name of a workload's pods.
+fn pod_of(session: &Session, target: &str) -> Result<Option<Key>, CellError> {
+    let (kind, key) = session.target(target)?;
+    if &*kind.kind == "Pod" {
+        return Ok(Some(key));
+    }
+    let owner = |object: &Object| {
+        let owner = object.controller()?;
+        let kind = session.cluster.kind(&owner.api_version, &owner.kind)?;
+        session.cluster.store().get(kind, &Key::new(object.key.namespace.clone(), owner.name.as_str())).cloned()
+    };
+    let is_meant = |object: &Object| object.key == key && *object.kind.kind == *kind.kind;
+    let owned = |pod: &&Object| {
+        let owners = std::iter::successors(owner(pod), owner);
+        owners.into_iter().any(|owner| is_meant(&owner)) && !pod.is_terminating()
+    };
+    let pods = session.cluster.kind("v1", "Pod");
+    let mut pods = pods.into_iter().flat_map(|kind| session.cluster.list_of(kind, &key.namespace));
+    Ok(pods.find(owned).map(|pod| pod.key.clone()))
 }
 
 fn switched(found: bool, name: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
@@ -113,7 +133,7 @@ fn delivery(component: &str, what: &str, effect: Effect, times: Option<u32>) -> 
 }
 
 pub fn drop(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let (component, what, times) = match args.words.as_slice() {
+    let (mut component, what, times) = match args.words.as_slice() {
         [component] => (*component, "", 1),
         [component, count] if count.parse::<u32>().is_ok() => (*component, "", count.parse().unwrap_or(1)),
         [component, what] => (*component, *what, 1),
@@ -126,10 +146,10 @@ pub fn drop(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
         }
         session.cluster.record_fault(format!("docker's next {times} exit event(s) will be lost"));
     } else {
-        let known = component_known(session, component);
-        if !known {
+        if !component_known(session, component) {
             return switched(false, component, session, sink);
         }
+        component = session.cluster.process_of(component);
         let rule = delivery(component, what, Effect::Drop, Some(times));
         session.cluster.add_rule(rule, Name::from(format!("{component} will miss {times} event(s) {what}").trim_end()));
     }
@@ -155,6 +175,7 @@ pub fn delay(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     if !component_known(session, component) {
         return switched(false, component, session, sink);
     }
+    let component = session.cluster.process_of(component);
     // One delay for each event that comes in its time, not for ever the same event.
     let rule = delivery(component, what, Effect::Delay(by), None);
     session.cluster.add_rule(rule, Name::from(format!("{component} hears {by:?} late {what}").trim_end()));
@@ -200,7 +221,9 @@ fn action(command: &str) -> Option<Action> {
 
 pub fn components(_: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let row = |name: &String| {
-        let state = if session.cluster.is_stopped(name) { "stopped" } else { "running" };
+        let process = session.cluster.process_of(name);
+        let stopped = session.cluster.is_stopped(name) || session.cluster.is_stopped(process);
+        let state = if stopped { "stopped" } else { "running" };
         vec![name.clone(), state.to_owned()]
     };
     let rows: Vec<Vec<String>> = session.component_names().iter().map(row).collect();

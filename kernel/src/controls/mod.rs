@@ -5,6 +5,7 @@ pub mod lesson;
 mod pictures;
 mod setup;
 mod time;
+mod who;
 
 use cluster_core::trace::{Sequence, What};
 
@@ -80,8 +81,11 @@ pub const ALL: &[Control] = &[
     },
     Control {
         name: "kill",
-        usage: "%kill pod/NAME [CONTAINER] | docker/NAME …",
-        about: ("コンテナを強制終了させる", "kills a container, as a crash does"),
+        usage: "%kill pod/NAME [CONTAINER] | deployment/NAME | docker/NAME …",
+        about: (
+            "コンテナを強制終了させる（deployment/NAME はその最初の Pod の）",
+            "kills a container, as a crash does; deployment/NAME: one of its first pod",
+        ),
         run: faults::kill,
         words: |session| session.object_names(),
     },
@@ -156,7 +160,7 @@ pub const ALL: &[Control] = &[
     },
     Control {
         name: "plot",
-        usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION]",
+        usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION | --last DURATION]",
         about: (
             "図を描く（desired、pods、contrast）。SUBJECT は deployment/web、pod/web、docker、app=web など",
             "draws a picture (desired, pods, contrast) of deployment/web, pod/web, docker, app=web …",
@@ -170,8 +174,21 @@ pub const ALL: &[Control] = &[
     Control {
         name: "why",
         usage: "%why KIND/NAME",
-        about: ("そうなった原因をたどる", "the chain of causes that led to it"),
+        about: (
+            "そうなった原因をたどる（名前は途中まででもよい。いくつもあれば最も新しいもの）",
+            "the chain of causes that led to it; of several that begin with NAME, the newest",
+        ),
         run: pictures::why,
+        words: |session| session.object_names(),
+    },
+    Control {
+        name: "who",
+        usage: "%who KIND/NAME",
+        about: (
+            "それができるまでに、だれが何を見て何をしたか",
+            "of all that its coming led to: who heard of what, and did what",
+        ),
+        run: who::who,
         words: |session| session.object_names(),
     },
     Control {
@@ -218,8 +235,11 @@ pub const ALL: &[Control] = &[
     },
     Control {
         name: "predict",
-        usage: "%predict QUESTION: ANSWER",
-        about: ("結果を見る前の予想を書き留める", "locks a prediction in before the run"),
+        usage: "%predict [QUESTION: ANSWER]",
+        about: (
+            "結果を見る前の予想を書き留める（何も付けなければ一覧）",
+            "locks a prediction in before the run; without one, lists them",
+        ),
         run: setup::predict,
         words: |_| Vec::new(),
     },

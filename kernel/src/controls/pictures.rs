@@ -1,5 +1,6 @@
 //! Controls that show: pictures, chains of causes, the record.
 
+use cluster_core::clock::Time;
 use cluster_core::trace::{What, causes};
 use k8s_openapi::api::core::v1::Pod;
 
@@ -11,7 +12,8 @@ use crate::text;
 
 pub fn plot(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let (words, from) = match args.words.as_slice() {
-        [words @ .., "--from", from] => (words, Some(cluster_core::clock::Time::ZERO + duration(from)?)),
+        [words @ .., "--from", from] => (words, Some(Time::ZERO + duration(from)?)),
+        [words @ .., "--last", span] => (words, Some(before(session.cluster.now(), duration(span)?))),
         words => (words, None),
     };
     let Some((name, subjects)) = words.split_first() else { return Err(args.wrong()) };
@@ -34,9 +36,15 @@ pub fn plot(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
     Ok(())
 }
 
+/// The moment that lies so long before another, or the beginning.
+fn before(now: Time, span: std::time::Duration) -> Time {
+    Time::ZERO + now.since(Time::ZERO).saturating_sub(span)
+}
+
 pub fn why(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let target = args.one()?;
-    let (kind, key) = session.target(target)?;
+    let (kind, key) = session.newest(target)?;
+    let target = format!("{}/{}", kind.singular, key.name);
     let trace = session.cluster.trace();
     let about: Vec<_> = trace.writes().filter(|(_, write)| write.kind.slot == kind.slot && write.key == key).collect();
     let Some((first, _)) = about.first() else {

@@ -75,6 +75,15 @@ pub fn lang(args: &Args<'_>, session: &mut Session, _: &mut dyn Sink) -> Result<
 }
 
 pub fn predict(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    if args.text.is_empty() {
+        let rows: Vec<Vec<String>> =
+            session.predictions.iter().map(|(question, answer)| vec![question.clone(), answer.clone()]).collect();
+        let columns = ["問い", "予想"].map(str::to_owned);
+        let columns =
+            if session.language().is_japanese() { columns } else { ["QUESTION", "PREDICTION"].map(str::to_owned) };
+        sink.put(Output::Stdout(text::table(&columns, &rows) + "\n"));
+        return Ok(());
+    }
     let Some((question, answer)) = args.text.split_once(':').map(|(q, a)| (q.trim(), a.trim())) else {
         return Err(args.wrong());
     };

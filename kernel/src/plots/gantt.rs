@@ -82,7 +82,7 @@ pub fn panel(
             sheet.draw(&PathElement::new(vec![(x, y - 7), (x, y + 7)], INK.stroke_width(2)))?;
         }
         for &at in life.restarts.iter().filter(|at| **at >= axis.from && **at <= axis.to) {
-            sheet.draw(&Text::new("↻", (axis.x(at), y - 1), anchored(15, &INK, HPos::Center, VPos::Center)))?;
+            sheet.draw(&Text::new("↻", (axis.x(at) - 1, y - 1), anchored(15, &INK, HPos::Right, VPos::Center)))?;
         }
     }
     for (at, _) in context.faults() {

@@ -1,0 +1,113 @@
+//! Who took part: of all that an object's coming led to, what each component heard of and what it did.
+
+use std::collections::BTreeSet;
+
+use cluster_core::api::request::Verb;
+use cluster_core::trace::{ContainerPhase, Entry, RequestEntry, Sequence, What};
+
+use super::Args;
+use crate::output::{CellError, Output, Sink};
+use crate::session::Session;
+use crate::text;
+
+/// One component, all its nodes' instances together.
+struct Part {
+    actor: String,
+    heard: Vec<String>,
+    did: Vec<String>,
+}
+
+pub fn who(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let target = args.one()?;
+    let (kind, key) = session.newest(target)?;
+    let japanese = session.language().is_japanese();
+    let trace = session.cluster.trace();
+    let about = |entry: &&Entry| matches!(&entry.what, What::Request(r) if r.kind.slot == kind.slot && r.key == key);
+    let Some(first) = trace.iter().find(about) else {
+        let message = match japanese {
+            true => format!("{target} についての記録はありません"),
+            false => format!("there is no record of {target}"),
+        };
+        return Err(CellError::new("NotFound", message));
+    };
+    // What else the same order asked for belongs to it.
+    let root = first.causes.as_slice().first().copied().unwrap_or(first.sequence);
+    let mut led_to = BTreeSet::from([root]);
+    let mut parts: Vec<Part> = Vec::new();
+    for entry in trace.since(root) {
+        let causes = entry.causes.as_slice();
+        if entry.sequence != root && !causes.iter().any(|cause| led_to.contains(cause)) {
+            continue;
+        }
+        led_to.insert(entry.sequence);
+        let Some(deed) = deed(entry, japanese) else { continue };
+        let actor = entry.actor.split('/').next().unwrap_or_default();
+        let index = parts.iter().position(|part| part.actor == actor).unwrap_or_else(|| {
+            parts.push(Part { actor: actor.to_owned(), heard: Vec::new(), did: Vec::new() });
+            parts.len() - 1
+        });
+        let part = &mut parts[index];
+        add(&mut part.did, deed);
+        let reconciled = causes.iter().filter_map(|cause| trace.get(*cause)).filter(|cause| is_reconcile(cause));
+        let earlier: Vec<Sequence> = reconciled.flat_map(|cause| cause.causes.as_slice().to_vec()).collect();
+        for cause in causes.iter().chain(&earlier).filter_map(|cause| trace.get(*cause)) {
+            if let Some(heard) = heard(cause) {
+                add(&mut part.heard, heard);
+            }
+        }
+    }
+    let list = |words: &[String]| if words.is_empty() { "-".to_owned() } else { words.join(", ") };
+    let rows: Vec<Vec<String>> =
+        parts.iter().map(|part| vec![part.actor.clone(), list(&part.heard), list(&part.did)]).collect();
+    let columns = match japanese {
+        true => ["だれが", "何を見て", "何をしたか"],
+        false => ["WHO", "HEARD OF", "DID"],
+    };
+    sink.put(Output::Stdout(text::table(&columns.map(str::to_owned), &rows) + "\n"));
+    Ok(())
+}
+
+fn add(words: &mut Vec<String>, word: String) {
+    if !words.contains(&word) {
+        words.push(word);
+    }
+}
+
+fn is_reconcile(entry: &Entry) -> bool {
+    matches!(entry.what, What::Reconcile { .. } | What::Note { .. })
+}
+
+/// What a component was told, if this was its cause.
+fn heard(cause: &Entry) -> Option<String> {
+    match &cause.what {
+        What::Cell(_) => Some("cell".into()),
+        What::Request(request) => Some(request.kind.kind.to_string()),
+        _ => None,
+    }
+}
+
+fn deed(entry: &Entry, japanese: bool) -> Option<String> {
+    let say = |ja: &str, en: &str| if japanese { ja.to_owned() } else { en.to_owned() };
+    match &entry.what {
+        What::Request(request) if request.is_write() => written(request, japanese),
+        What::Container(container) if container.phase == ContainerPhase::Started => {
+            Some(say("コンテナを起動", "started containers"))
+        }
+        What::Rules { .. } => Some(say("ノードの転送規則", "rules of its node")),
+        _ => None,
+    }
+}
+
+fn written(request: &RequestEntry, japanese: bool) -> Option<String> {
+    if matches!(&*request.kind.kind, "Event" | "Lease") {
+        return None;
+    }
+    let verb = match (request.verb, &request.before, &request.after) {
+        _ if request.subresource == "binding" => ("割り当て", "bound"),
+        (_, None, _) => ("作成", "created"),
+        (Verb::Delete, ..) | (_, _, None) => ("削除", "deleted"),
+        _ if request.subresource == "status" => ("状態を報告", "reported"),
+        _ => ("変更", "changed"),
+    };
+    Some(format!("{} {}", if japanese { verb.0 } else { verb.1 }, request.kind.kind))
+}
