@@ -153,13 +153,13 @@ pub fn legend(
         sheet.draw(&Rectangle::new([(x, y - half), (x + 18, y + half.max(1))], stage_color(stage).filled()))?;
         let words = stage.words(japanese);
         sheet.draw(&Text::new(words, (x + 23, y), anchored(12, &INK, HPos::Left, VPos::Center)))?;
-        x += 23 + text_width(words, 12) + 14;
+        x += 23 + text_width(words, 12) + 10;
     }
     if restarts {
         sheet.draw(&Text::new("↻", (x, y), anchored(14, &INK, HPos::Left, VPos::Center)))?;
         let words = if japanese { "再起動" } else { "restart" };
         sheet.draw(&Text::new(words, (x + 16, y), anchored(12, &INK, HPos::Left, VPos::Center)))?;
-        x += 16 + text_width(words, 12) + 14;
+        x += 16 + text_width(words, 12) + 10;
     }
     sheet.draw(&Polygon::new(vec![(x, y - 4), (x + 10, y - 4), (x + 5, y + 4)], FAULT.filled()))?;
     let words = if japanese { "障害" } else { "fault" };
