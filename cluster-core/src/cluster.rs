@@ -1,5 +1,7 @@
 //! The wiring and the one step loop. This is the only file that knows every part, and it decides nothing for them.
 
+mod faults;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,21 +14,18 @@ use crate::api::request::{Request, Response};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
+use crate::controllers;
 use crate::controllers::controller::Controller;
 use crate::controllers::runner::Runner;
-use crate::faults::Rule;
 use crate::kubelet::Kubelet;
 use crate::network::connect::{Connection, Load, Network, Options, Origin, Session};
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
 use crate::runtime::Runtime;
-use crate::runtime::container::Handle;
 use crate::runtime::host::{self, Host};
-use crate::runtime::shell::{self, Exec};
 use crate::scheduler::Scheduler;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
 use crate::world::{Event, Settings, Subscriber, World};
-use crate::{controllers, faults};
 
 /// etcd history older than this is compacted, as kube-apiserver asks for (`--etcd-compaction-interval`).
 const COMPACTION: Duration = Duration::from_secs(300);
@@ -410,211 +409,6 @@ impl Cluster {
             }
         }
     }
-}
-
-/// Faults: each is one method, and one entry in the trace.
-impl Cluster {
-    /// Stops a component: `kube-apiserver`, `etcd`, `kube-scheduler`, `kube-controller-manager`, one of its
-    /// controllers, a joined controller, `kubelet/node-1`, `kube-proxy/node-1`. False if there is none of that name.
-    pub fn stop(&mut self, component: &str) -> bool {
-        self.set_running(component, false)
-    }
-
-    pub fn start(&mut self, component: &str) -> bool {
-        self.set_running(component, true)
-    }
-
-    pub fn is_stopped(&self, component: &str) -> bool {
-        self.world.faults.is_stopped(component)
-    }
-
-    fn set_running(&mut self, component: &str, run: bool) -> bool {
-        let stopped = self.world.faults.is_stopped(component);
-        if !self.knows(component) {
-            return false;
-        }
-        if stopped != run {
-            return true;
-        }
-        self.world.faults.set_stopped(component, !run);
-        self.record_fault(format!("{component} {}", if run { "started" } else { "stopped" }));
-        let world = &mut self.world;
-        let node = faults::node_of(component).map(Name::from);
-        match (component.split('/').next().unwrap_or_default(), node) {
-            ("kube-apiserver" | "etcd", None) => {
-                if run {
-                    world.resume_watches();
-                }
-            }
-            ("kube-scheduler", None) if run => self.scheduler.start(world),
-            ("kube-scheduler", None) => self.scheduler.stop(world),
-            ("kube-controller-manager", None) if run => self.manager.start(world),
-            ("kube-controller-manager", None) => self.manager.stop(world),
-            ("kubelet", Some(node)) => {
-                if let Some(machine) = self.machines.get_mut(&node) {
-                    if run && machine.powered {
-                        machine.kubelet.start(&mut machine.runtime, world);
-                    } else {
-                        machine.kubelet.stop(world);
-                    }
-                }
-            }
-            ("kube-proxy", Some(node)) => {
-                if let Some(machine) = self.machines.get_mut(&node) {
-                    if run && machine.powered { machine.proxy.start(world) } else { machine.proxy.stop(world) }
-                }
-            }
-            (name, None) => {
-                if let Some(runner) = self.clients.get_mut(&Name::from(name)) {
-                    if run { runner.start(world) } else { runner.stop(world) }
-                } else {
-                    self.manager.set_enabled(name, run, world);
-                }
-            }
-            _ => {}
-        }
-        true
-    }
-
-    fn knows(&self, component: &str) -> bool {
-        match component.split_once('/') {
-            Some(("kubelet" | "kube-proxy", node)) => self.machines.contains_key(&Name::from(node)),
-            Some(_) => false,
-            None => {
-                matches!(component, "kube-apiserver" | "etcd" | "kube-scheduler" | "kube-controller-manager")
-                    || self.controllers().any(|(name, _)| **name == *component)
-            }
-        }
-    }
-
-    /// Every component that can be stopped.
-    pub fn components(&self) -> Vec<Name> {
-        let control_plane = ["kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager"].map(Name::from);
-        let per_node = |node: &Name| [Name::from(format!("kubelet/{node}")), Name::from(format!("kube-proxy/{node}"))];
-        let nodes = self.machines.keys().flat_map(per_node);
-        let controllers = self.controllers().map(|(name, _)| name.clone());
-        control_plane.into_iter().chain(nodes).chain(controllers).collect()
-    }
-
-    /// A machine loses power: its processes are gone, the API hears nothing.
-    pub fn power_off(&mut self, node: &str) -> bool {
-        let Some(machine) = self.machines.get_mut(&Name::from(node)) else { return false };
-        if machine.powered {
-            machine.powered = false;
-            machine.kubelet.stop(&mut self.world);
-            machine.proxy.power_off(&mut self.world);
-            machine.runtime.power_off();
-            self.record_fault(format!("{node} lost power"));
-        }
-        true
-    }
-
-    pub fn power_on(&mut self, node: &str) -> bool {
-        let Some(machine) = self.machines.get_mut(&Name::from(node)) else { return false };
-        if !machine.powered {
-            machine.powered = true;
-            if !self.world.faults.is_stopped(&format!("kubelet/{node}")) {
-                machine.kubelet.start(&mut machine.runtime, &mut self.world);
-            }
-            if !self.world.faults.is_stopped(&format!("kube-proxy/{node}")) {
-                machine.proxy.start(&mut self.world);
-            }
-            self.record_fault(format!("{node} got power again"));
-        }
-        true
-    }
-
-    /// Kills the process of a pod's container, as an error of its own would: exit code 137. False if it does not run.
-    pub fn kill_container(&mut self, namespace: &str, pod: &str, container: &str) -> bool {
-        self.end_container(namespace, pod, container, "Error")
-    }
-
-    /// The kernel kills the process of a pod's container for want of memory.
-    pub fn oom_kill(&mut self, namespace: &str, pod: &str, container: &str) -> bool {
-        self.end_container(namespace, pod, container, "OOMKilled")
-    }
-
-    fn end_container(&mut self, namespace: &str, pod: &str, container: &str, reason: &'static str) -> bool {
-        let Some((machine, handle)) = find_container(&mut self.machines, namespace, pod, container) else {
-            return false;
-        };
-        let events = machine.runtime.kill(handle, reason, &mut self.world);
-        machine.kubelet.on_runtime(&events, &mut machine.runtime, &mut self.world);
-        !events.is_empty()
-    }
-
-    /// Runs a command in a pod's container to its end, which takes time. `None` if it does not run, `Some(None)` if the
-    /// container has no such program.
-    pub fn exec(&mut self, pod: &Key, container: &str, command: &[String]) -> Option<Option<Exec>> {
-        let now = self.now();
-        let (machine, handle) = find_container(&mut self.machines, &pod.namespace, &pod.name, container)?;
-        if !command.first().is_some_and(|word| shell::is_known(word)) {
-            return machine.runtime.container(handle)?.is_running().then_some(None);
-        }
-        let exec = machine.runtime.exec(handle, command, now)?;
-        self.advance(exec.took, |_| true);
-        Some(Some(exec))
-    }
-
-    /// Makes the service of a container fail, or work again, while its process lives on. False if there is none.
-    pub fn set_healthy(&mut self, namespace: &str, pod: &str, container: &str, healthy: bool) -> bool {
-        let found = find_container(&mut self.machines, namespace, pod, container);
-        let done = found.is_some_and(|(machine, handle)| machine.runtime.set_healthy(handle, healthy));
-        if done {
-            let state = if healthy { "healthy" } else { "unhealthy" };
-            self.record_fault(format!("container {container} of pod {namespace}/{pod} made {state}"));
-        }
-        done
-    }
-
-    /// Cuts a node off from the control plane; its containers run on.
-    pub fn partition(&mut self, node: &str) -> bool {
-        if !self.machines.contains_key(&Name::from(node)) {
-            return false;
-        }
-        self.world.faults.cut_off(node);
-        self.record_fault(format!("{node} cut off from the control plane"));
-        true
-    }
-
-    pub fn heal(&mut self, node: &str) -> bool {
-        if !self.machines.contains_key(&Name::from(node)) {
-            return false;
-        }
-        if self.world.faults.is_cut_off(node) {
-            self.world.faults.heal(node);
-            self.world.resume_watches();
-            self.record_fault(format!("{node} reaches the control plane again"));
-        }
-        true
-    }
-
-    pub fn add_rule(&mut self, rule: Rule, text: impl Into<Name>) {
-        self.world.faults.add(rule);
-        self.record_fault(text);
-    }
-
-    /// Takes away all rules that drop, delay or duplicate.
-    pub fn clear_rules(&mut self) -> usize {
-        let count = self.world.faults.clear();
-        self.world.resume_watches();
-        self.record_fault("all fault rules taken away");
-        count
-    }
-}
-
-/// The machine that has a pod's container, and the newest of that name there. An empty name means the first one.
-fn find_container<'a>(
-    machines: &'a mut imbl::OrdMap<Name, Machine>,
-    namespace: &str,
-    pod: &str,
-    container: &str,
-) -> Option<(&'a mut Machine, Handle)> {
-    let key = Key::new(namespace, pod);
-    let (node, handle) = machines
-        .iter()
-        .find_map(|(node, machine)| machine.runtime.find(&key, container).map(|(handle, _)| (node.clone(), handle)))?;
-    Some((machines.get_mut(&node)?, handle))
 }
 
 /// What a new cluster has before anybody uses it.

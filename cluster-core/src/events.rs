@@ -10,7 +10,6 @@ use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{PatchType, Request};
 use crate::clock::Time;
-use crate::controllers::controller::EventNote;
 use crate::faults::node_of;
 use crate::trace::Actor;
 
@@ -102,5 +101,43 @@ fn recorded_as_events(event: Event, component: String, action: &str, now: Time) 
         reporting_component: Some(component),
         source: Some(EventSource::default()),
         ..event
+    }
+}
+
+/// An Event to be recorded. `{}` in the message stands for the name of the object that was written.
+#[derive(Clone, Debug)]
+pub struct EventNote {
+    pub regarding: Object,
+    pub warning: bool,
+    pub reason: &'static str,
+    pub message: String,
+    /// Who tells it, if not the controller under its own name.
+    pub source: Option<&'static str>,
+    /// Told again, it does not even count.
+    pub once: bool,
+    /// What was being done. A component that says this writes Events of `events.k8s.io`, as kube-scheduler does.
+    pub action: &'static str,
+}
+
+impl EventNote {
+    pub fn normal(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
+        let (regarding, message) = (regarding.clone(), message.into());
+        EventNote { regarding, warning: false, reason, message, source: None, once: false, action: "" }
+    }
+
+    pub fn warning(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
+        EventNote { warning: true, ..EventNote::normal(regarding, reason, message) }
+    }
+
+    pub fn from(self, source: &'static str) -> EventNote {
+        EventNote { source: Some(source), ..self }
+    }
+
+    pub fn once(self) -> EventNote {
+        EventNote { once: true, ..self }
+    }
+
+    pub fn doing(self, action: &'static str) -> EventNote {
+        EventNote { action, ..self }
     }
 }

@@ -100,12 +100,17 @@ impl Faults {
 
     /// What happens to an event on its way to a component.
     pub fn on_delivery(&mut self, component: &str, kind: &KindRef, name: &str, now: Time) -> Option<Effect> {
-        self.verdict(Edge::Delivery, component, kind, name, now)
+        self.verdict(Edge::Delivery, component, Some(kind), name, now)
+    }
+
+    /// What happens to an event of a machine that is no object: a container of the plain host has exited.
+    pub fn on_machine_event(&mut self, component: &str, name: &str, now: Time) -> Option<Effect> {
+        self.verdict(Edge::Delivery, component, None, name, now)
     }
 
     /// What happens to a request on its way to the apiserver.
     pub fn on_request(&mut self, component: &str, kind: &KindRef, name: &str, now: Time) -> Option<Effect> {
-        self.verdict(Edge::Request, component, kind, name, now)
+        self.verdict(Edge::Request, component, Some(kind), name, now)
     }
 
     /// Why a component can't speak with the apiserver at all.
@@ -121,7 +126,14 @@ impl Faults {
         self.is_stopped("etcd").then(|| Status::timeout("etcdserver: request timed out"))
     }
 
-    fn verdict(&mut self, edge: Edge, component: &str, kind: &KindRef, name: &str, now: Time) -> Option<Effect> {
+    fn verdict(
+        &mut self,
+        edge: Edge,
+        component: &str,
+        kind: Option<&KindRef>,
+        name: &str,
+        now: Time,
+    ) -> Option<Effect> {
         if self.rules.is_empty() {
             return None;
         }
@@ -135,9 +147,10 @@ impl Faults {
 }
 
 impl Rule {
-    fn matches(&self, component: &str, kind: &KindRef, name: &str) -> bool {
+    fn matches(&self, component: &str, kind: Option<&KindRef>, name: &str) -> bool {
         let same_kind = |text: &str| {
-            [&kind.kind, &kind.resource, &kind.singular].iter().any(|known| known.eq_ignore_ascii_case(text))
+            let names = |kind: &KindRef| [kind.kind.clone(), kind.resource.clone(), kind.singular.clone()];
+            kind.is_some_and(|kind| names(kind).iter().any(|known| known.eq_ignore_ascii_case(text)))
         };
         (self.component.is_empty()
             || *self.component == *component

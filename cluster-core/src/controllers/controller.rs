@@ -12,6 +12,7 @@ use crate::api::request::{Options, PatchType, Propagation, Request, Verb};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::Time;
+pub use crate::events::EventNote;
 use crate::store::Change;
 use crate::trace::Actor;
 
@@ -118,44 +119,6 @@ pub struct Confession {
     pub object: Object,
     /// Puts the refusal into the status of the object.
     pub tell: fn(&mut Object, &Status, Time),
-}
-
-/// An Event to be recorded. `{}` in the message stands for the name of the object that was written.
-#[derive(Clone, Debug)]
-pub struct EventNote {
-    pub regarding: Object,
-    pub warning: bool,
-    pub reason: &'static str,
-    pub message: String,
-    /// Who tells it, if not the controller under its own name.
-    pub source: Option<&'static str>,
-    /// Told again, it does not even count.
-    pub once: bool,
-    /// What was being done. A component that says this writes Events of `events.k8s.io`, as kube-scheduler does.
-    pub action: &'static str,
-}
-
-impl EventNote {
-    pub fn normal(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
-        let (regarding, message) = (regarding.clone(), message.into());
-        EventNote { regarding, warning: false, reason, message, source: None, once: false, action: "" }
-    }
-
-    pub fn warning(regarding: &Object, reason: &'static str, message: impl Into<String>) -> EventNote {
-        EventNote { warning: true, ..EventNote::normal(regarding, reason, message) }
-    }
-
-    pub fn from(self, source: &'static str) -> EventNote {
-        EventNote { source: Some(source), ..self }
-    }
-
-    pub fn once(self) -> EventNote {
-        EventNote { once: true, ..self }
-    }
-
-    pub fn doing(self, action: &'static str) -> EventNote {
-        EventNote { action, ..self }
-    }
 }
 
 impl Plan {

@@ -23,7 +23,7 @@ use crate::api::request::Request;
 use crate::api::selector::FieldSelector;
 use crate::api::{Key, Name};
 use crate::clock::Class;
-use crate::controllers::controller::EventNote;
+use crate::events::EventNote;
 use crate::runtime::container::Handle;
 use crate::runtime::{Runtime, RuntimeEvent};
 use crate::trace::{Actor, Causes};

@@ -6,11 +6,8 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-
 use super::container::{Config, Container, Handle, Identity, State};
 use super::{Runtime, RuntimeEvent, images};
-use crate::api::kind::KindRef;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::faults::Effect;
@@ -331,7 +328,7 @@ impl Host {
                     world.note(&"dockerd".into(), cause.into(), &Key::cluster(name), "the exit event was lost");
                     return;
                 }
-                match world.faults.on_delivery(MACHINE, KindRef::of::<Pod>(), &name, world.now) {
+                match world.faults.on_machine_event(MACHINE, &name, world.now) {
                     Some(Effect::Drop) => {
                         world.note(&"dockerd".into(), cause.into(), &Key::cluster(name), "the exit event was lost");
                     }

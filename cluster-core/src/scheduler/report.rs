@@ -8,7 +8,7 @@ use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{Options, PatchType, Request, Verb};
 use crate::clock::Time;
-use crate::controllers::controller::EventNote;
+use crate::events::EventNote;
 use crate::trace::{Causes, Sequence};
 use crate::world::World;
 

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn rustc_speaks_of_the_lines_of_the_cell() {
         let code = "let a = 1;\nlet b: i32 = \"x\";\na + b";
-        let rendered = "error[E0308]: mismatched types\n  --> src/lib.rs:112:14\n    |\n112 | let b: i32 = \"x\";\n    |        ---   ^^^ expected `i32`, found `&str`\n...\n987 | generated();\n    | -\n   ::: /home/me/lib/rustlib/src/rust/library/core/src/ops/arith.rs:99:9\n    |\n112 |         impl Add\n\n";
+        let rendered = "error[E0308]: mismatched types\n  --> src/lib.rs:112:14\n    |\n112 | let b: i32 = \"x\";\n    |        ---   ^^^ expected `i32`, found `&str`\n...\n987 | generated();\n    | -\n   ::: /opt/rust/lib/rustlib/src/rust/library/core/src/ops/arith.rs:99:9\n    |\n112 |         impl Add\n\n";
         let error = CompileError {
             message: "mismatched types".to_owned(),
             code: Some("E0308".to_owned()),
