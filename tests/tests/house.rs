@@ -25,10 +25,7 @@ const ABSENCES: &[(&str, &str)] = &[
     ("cluster-core/src/scheduler", "crate::kubelet crate::runtime crate::store::Store crate::cluster"),
     ("cluster-core/src/kubelet", "crate::scheduler crate::controllers crate::store::Store crate::cluster"),
     ("cluster-core/src/runtime", "crate::api::object crate::api::kind crate::apiserver crate::store k8s_openapi"),
-    (
-        "cluster-core/src/network",
-        "crate::controllers crate::scheduler &mut Store apiserver.store.put apiserver.store.delete",
-    ),
+    ("cluster-core/src/network", "crate::controllers crate::scheduler apiserver.store.put apiserver.store.delete"),
     (
         "cluster-core/src/trace",
         "crate::apiserver crate::store::Store crate::controllers crate::scheduler crate::cluster",
