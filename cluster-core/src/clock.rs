@@ -76,7 +76,7 @@ impl Add<Duration> for Time {
     type Output = Time;
 
     fn add(self, duration: Duration) -> Time {
-        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX / 2);
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(Time::MAX.0);
         Time(self.0.saturating_add(micros).min(Time::MAX.0))
     }
 }

@@ -16,13 +16,13 @@ impl Random {
         Random(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// An even draw from 0 to `bound` - 1; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
     /// An even draw between two durations.
@@ -34,7 +34,7 @@ impl Random {
     /// A version 4 UUID.
     pub fn uuid(&mut self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let (high, low) = (self.next(), self.next());
+        let (high, low) = (self.draw(), self.draw());
         let high = high & !0xf000 | 0x4000;
         let low = low & !(0b11 << 62) | 0b10 << 62;
         let mut bits = u128::from(high) << 64 | u128::from(low);

@@ -40,7 +40,7 @@ pub struct Kind {
 #[derive(Clone, Copy)]
 pub struct Codec {
     /// Takes the object without apiVersion, kind and metadata.
-    pub decode: fn(Map<String, Value>) -> Result<(Part, Part), DecodeError>,
+    pub decode: fn(Map<String, Value>) -> Decoded,
     pub encode: fn(spec: &Part, status: &Part) -> Map<String, Value>,
     /// The status of an object that nobody has reported on.
     pub new_status: fn() -> Part,
@@ -50,6 +50,9 @@ pub struct Codec {
     pub whole: bool,
     pub has_status: bool,
 }
+
+/// The two parts of an object, or what is wrong with it.
+pub type Decoded = Result<(Part, Part), DecodeError>;
 
 /// A value of the wrong type, with its place.
 #[derive(Clone, Debug, PartialEq)]

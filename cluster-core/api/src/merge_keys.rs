@@ -36,7 +36,8 @@ pub enum Patch {
 
 /// What is said about a property of a type (its OpenAPI name without `io.k8s.`).
 pub fn rule(type_name: &str, property: &str) -> (List, Patch) {
-    static RULES: LazyLock<BTreeMap<(&str, &str), (List, Patch)>> = LazyLock::new(|| {
+    type Rules = BTreeMap<(&'static str, &'static str), (List, Patch)>;
+    static RULES: LazyLock<Rules> = LazyLock::new(|| {
         TABLE.iter().map(|&(name, property, list, patch)| ((name, property), (list, patch))).collect()
     });
     RULES.get(&(type_name, property)).copied().unwrap_or((Unsaid, Replace))

@@ -149,7 +149,7 @@ fn place(request: &Request, object: &mut Object) -> Result<(), Status> {
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    if object.key.namespace != wanted || object.metadata().namespace.is_some() != !wanted.is_empty() {
+    if object.key.namespace != wanted || object.metadata().namespace.is_some() == wanted.is_empty() {
         object.rename(Key::new(wanted, object.key.name.clone()));
         if object.key.name.is_empty() {
             object.metadata_mut().name = None;

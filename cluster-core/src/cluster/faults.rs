@@ -34,11 +34,8 @@ impl Cluster {
         let world = &mut self.world;
         let node = node_of(component).map(Name::from);
         match (component.split('/').next().unwrap_or_default(), node) {
-            ("kube-apiserver" | "etcd", None) => {
-                if run {
-                    world.resume_watches();
-                }
-            }
+            ("kube-apiserver" | "etcd", None) if run => world.resume_watches(),
+            ("kube-apiserver" | "etcd", None) => {}
             ("kube-scheduler", None) if run => self.scheduler.start(world),
             ("kube-scheduler", None) => self.scheduler.stop(world),
             ("kube-controller-manager", None) if run => self.manager.start(world),

@@ -434,7 +434,7 @@ fn container_id(world: &mut World) -> Name {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0_u8; 64];
     for chunk in text.chunks_exact_mut(16) {
-        let mut bits = world.random.next();
+        let mut bits = world.random.draw();
         for digit in chunk {
             *digit = DIGITS[(bits & 15) as usize];
             bits >>= 4;

@@ -77,7 +77,7 @@ fn condition_holds(object: Option<&Object>, condition: &str) -> bool {
         let pointer = format!("/{}", path.replace('.', "/"));
         return match json.pointer(&pointer) {
             Some(Value::String(text)) => text == wanted,
-            Some(value) => value.to_string() == wanted,
+            Some(value) => serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *value),
             None => wanted.is_empty(),
         };
     }
