@@ -118,16 +118,19 @@ impl Store {
         sequence: Sequence,
     ) -> Result<Arc<Change>, Refusal> {
         let table = &mut self.tables[object.kind.slot];
-        let before = table.objects.get(&object.key);
-        match (before, expected) {
-            (Some(before), None) => return Err(Refusal::Exists(Box::new(before.clone()))),
+        let known = table.objects.get_mut(&object.key);
+        match (&known, expected) {
+            (Some(known), None) => return Err(Refusal::Exists(Box::new((**known).clone()))),
             (None, Some(_)) => return Err(Refusal::Missing),
-            (Some(before), Some(expected)) if before.revision != expected => return Err(Refusal::Stale),
+            (Some(known), Some(expected)) if known.revision != expected => return Err(Refusal::Stale),
             _ => {}
         }
         self.revision += 1;
         object.revision = self.revision;
-        let before = table.objects.insert(object.key.clone(), object.clone());
+        let before = match known {
+            Some(known) => Some(std::mem::replace(known, object.clone())),
+            None => table.objects.insert(object.key.clone(), object.clone()),
+        };
         let change = Arc::new(Change { revision: self.revision, sequence, before, after: Some(object) });
         table.append(&change, partition);
         Ok(change)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::HashMap;
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
@@ -118,7 +119,7 @@ pub struct World {
     recorder: Recorder,
     subscriptions: imbl::OrdMap<u64, Subscription>,
     /// Subscriptions by slot and by the index value that they pin down (empty for none).
-    interested: imbl::OrdMap<(usize, Name), imbl::Vector<u64>>,
+    interested: HashMap<(usize, Name), imbl::Vector<u64>>,
     next_subscription: u64,
 }
 
@@ -135,7 +136,7 @@ impl World {
             timeline: Timeline::default(),
             recorder: Recorder::default(),
             subscriptions: imbl::OrdMap::new(),
-            interested: imbl::OrdMap::new(),
+            interested: HashMap::default(),
             next_subscription: 0,
         }
     }

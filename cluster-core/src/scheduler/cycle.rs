@@ -9,7 +9,7 @@ use super::filters::pod_topology_spread::Domains;
 use super::filters::{self, Rejection};
 use super::node::NodeInfo;
 use super::pod::{Ask, PodInfo};
-use super::scores::pod_topology_spread::{Share, Wishes};
+use super::scores::pod_topology_spread::Wishes;
 use super::scores::{self, Candidate};
 
 /// Below this many nodes all are looked at; above it the search ends when enough have passed.
@@ -93,7 +93,6 @@ struct Known {
 struct Seen {
     rejection: Option<Arc<Rejection>>,
     values: [i64; scores::COUNT],
-    share: Share,
 }
 
 impl Class {
@@ -117,16 +116,13 @@ impl Known {
     /// Looks at the nodes that have changed.
     fn refresh(&mut self, cycle: &Cycle<'_>) {
         let nodes = cycle.cache.nodes();
-        for gone in self.seen.drain(nodes.len().min(self.seen.len())..) {
-            self.wishes.subtract(&gone.share);
-        }
+        self.wishes.resize(nodes.len());
         self.seen.resize_with(nodes.len(), Seen::default);
         self.nodes.resize(nodes.len(), None);
         for (position, (known, node)) in self.nodes.iter_mut().zip(nodes.leaves().flatten()).enumerate() {
             if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, node)) {
-                let seen = &mut self.seen[position];
-                self.wishes.subtract(&seen.share);
-                *seen = see(cycle, node, &mut self.wishes);
+                self.wishes.count(cycle.ask, position, node);
+                self.seen[position] = see(cycle, node);
                 *known = Some(node.clone());
             }
         }
@@ -210,7 +206,7 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
                 for (points, value) in evaluation.points.iter_mut().zip(seen.values) {
                     points.push(value);
                 }
-                candidates.push(Candidate { node, share: &seen.share });
+                candidates.push(Candidate { position, node });
             }
         }
     };
@@ -237,7 +233,7 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
     evaluation
 }
 
-fn see(cycle: &Cycle<'_>, node: &NodeInfo, wishes: &mut Wishes) -> Seen {
+fn see(cycle: &Cycle<'_>, node: &NodeInfo) -> Seen {
     let rejection = cycle.check_alone(node).err().map(Arc::new);
     let mut values = [0; scores::COUNT];
     if rejection.is_none() {
@@ -245,7 +241,7 @@ fn see(cycle: &Cycle<'_>, node: &NodeInfo, wishes: &mut Wishes) -> Seen {
             *value = plugin.look(cycle, node);
         }
     }
-    Seen { rejection, values, share: wishes.add(cycle.ask, node) }
+    Seen { rejection, values }
 }
 
 fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {

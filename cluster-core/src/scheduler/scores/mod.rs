@@ -10,7 +10,7 @@ mod taint_toleration;
 
 use super::cycle::Cycle;
 use super::node::NodeInfo;
-use pod_topology_spread::{Share, Wishes};
+use pod_topology_spread::Wishes;
 
 /// What a plugin can give at most, before its weight.
 pub const POINTS_MAX: i64 = 100;
@@ -29,8 +29,8 @@ pub static ALL: [&dyn Score; COUNT] = [
 
 /// A node that passed the filters.
 pub struct Candidate<'a> {
+    pub position: usize,
     pub node: &'a NodeInfo,
-    pub share: &'a Share,
 }
 
 pub trait Score: Sync {

@@ -19,6 +19,8 @@ pub struct Wishes {
     wishes: Vec<Wish>,
     /// Of the system's defaults, a node without a zone still keeps the one about nodes.
     are_defaults: bool,
+    /// Whether they concern a node, by its position.
+    concern: Vec<bool>,
 }
 
 #[derive(Clone, Debug)]
@@ -30,17 +32,11 @@ struct Wish {
     numbers: BTreeMap<String, usize>,
     /// Counted pods by the number of the domain.
     counts: Vec<i64>,
-}
-
-/// A node's part in the wishes.
-#[derive(Clone, Debug, Default)]
-pub struct Share {
-    takes_part: bool,
-    /// One a wish.
+    /// Where each node stands, by its position.
     places: Vec<Place>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Place {
     has_domain: bool,
     domain: usize,
@@ -57,40 +53,48 @@ impl Wishes {
             spread,
             numbers: BTreeMap::new(),
             counts: Vec::new(),
+            places: Vec::new(),
         };
-        Wishes { wishes: spreads.into_iter().map(wish).collect(), are_defaults }
+        Wishes { wishes: spreads.into_iter().map(wish).collect(), are_defaults, concern: Vec::new() }
     }
 
-    /// Counts a node.
-    pub fn add(&mut self, ask: &Ask, node: &NodeInfo) -> Share {
+    /// There are so many nodes now; those beyond are gone.
+    pub fn resize(&mut self, nodes: usize) {
+        self.concern.resize(nodes, false);
+        self.wishes.iter_mut().for_each(|wish| wish.resize(nodes));
+    }
+
+    /// Counts a node instead of what was counted of it before.
+    pub fn count(&mut self, ask: &Ask, position: usize, node: &NodeInfo) {
         let has_domain = |wish: &Wish| node.label(&wish.spread.topology_key).is_some();
-        let takes_part = self.are_defaults || self.wishes.iter().all(has_domain);
-        let places = self.wishes.iter_mut().map(|wish| wish.add(ask, node, takes_part)).collect();
-        Share { takes_part, places }
-    }
-
-    /// Takes back what a node was counted for.
-    pub fn subtract(&mut self, share: &Share) {
-        for (wish, place) in self.wishes.iter_mut().zip(&share.places) {
-            if !wish.is_by_node {
-                wish.counts[place.domain] -= place.counted;
-            }
-        }
+        let concern = self.are_defaults || self.wishes.iter().all(has_domain);
+        self.concern[position] = concern;
+        self.wishes.iter_mut().for_each(|wish| wish.count(ask, position, node, concern));
     }
 }
 
 impl Wish {
-    fn add(&mut self, ask: &Ask, node: &NodeInfo, takes_part: bool) -> Place {
+    fn resize(&mut self, nodes: usize) {
+        for gone in self.places.drain(nodes.min(self.places.len())..) {
+            if gone.counted > 0 {
+                self.counts[gone.domain] -= gone.counted;
+            }
+        }
+        self.places.resize_with(nodes, Place::default);
+    }
+
+    fn count(&mut self, ask: &Ask, position: usize, node: &NodeInfo, concern: bool) {
         let value = node.label(&self.spread.topology_key);
-        let own = matching_pods(&self.spread, ask, node);
+        let (has_domain, own) = (value.is_some(), matching_pods(&self.spread, ask, node));
         if self.is_by_node {
-            return Place { has_domain: value.is_some(), domain: 0, own, counted: 0 };
+            self.places[position] = Place { has_domain, own, ..Place::default() };
+            return;
         }
         let domain = self.number(value.unwrap_or_default());
-        let counts = value.is_some() && takes_part && includes(&self.spread, ask, node);
-        let counted = if counts { own } else { 0 };
+        let counted = if has_domain && concern && includes(&self.spread, ask, node) { own } else { 0 };
+        let before = std::mem::replace(&mut self.places[position], Place { has_domain, domain, own, counted });
+        self.counts[before.domain] -= before.counted;
         self.counts[domain] += counted;
-        Place { has_domain: value.is_some(), domain, own, counted }
     }
 
     fn number(&mut self, value: &str) -> usize {
@@ -103,13 +107,13 @@ impl Wish {
     }
 
     /// How many different domains the candidates are in.
-    fn domains(&self, index: usize, candidates: &[Candidate<'_>]) -> usize {
-        let taking_part = candidates.iter().filter(|candidate| candidate.share.takes_part);
+    fn domains(&self, concern: &[bool], candidates: &[Candidate<'_>]) -> usize {
+        let concerned = candidates.iter().filter(|candidate| concern[candidate.position]);
         if self.is_by_node {
-            return taking_part.count();
+            return concerned.count();
         }
         let mut present = vec![false; self.counts.len()];
-        taking_part.for_each(|candidate| present[candidate.share.places[index].domain] = true);
+        concerned.for_each(|candidate| present[self.places[candidate.position].domain] = true);
         present.into_iter().filter(|present| *present).count()
     }
 }
@@ -128,10 +132,10 @@ impl Score for PodTopologySpread {
             return;
         }
         let mut counted = vec![0.0; candidates.len()];
-        for (index, wish) in wishes.wishes.iter().enumerate() {
-            let weight = ((wish.domains(index, candidates) + 2) as f64).ln();
+        for wish in &wishes.wishes {
+            let weight = ((wish.domains(&wishes.concern, candidates) + 2) as f64).ln();
             for (counted, candidate) in counted.iter_mut().zip(candidates) {
-                let place = &candidate.share.places[index];
+                let place = &wish.places[candidate.position];
                 if place.has_domain {
                     let count = if wish.is_by_node { place.own } else { wish.counts[place.domain] };
                     *counted += count as f64 * weight + (wish.spread.max_skew - 1) as f64;
@@ -141,11 +145,11 @@ impl Score for PodTopologySpread {
         for (value, counted) in values.iter_mut().zip(&counted) {
             *value = counted.round() as i64;
         }
-        let parts = || candidates.iter().map(|candidate| candidate.share.takes_part);
-        let scored = || values.iter().zip(parts()).filter(|(_, takes_part)| *takes_part).map(|(value, _)| *value);
+        let concerned = || candidates.iter().map(|candidate| wishes.concern[candidate.position]);
+        let scored = || values.iter().zip(concerned()).filter(|(_, concerned)| *concerned).map(|(value, _)| *value);
         let (least, most) = (scored().min().unwrap_or(0), scored().max().unwrap_or(0));
-        for (value, takes_part) in values.iter_mut().zip(parts()) {
-            *value = match (takes_part, most) {
+        for (value, concerned) in values.iter_mut().zip(concerned()) {
+            *value = match (concerned, most) {
                 (false, _) => 0,
                 (true, 0) => POINTS_MAX,
                 (true, _) => POINTS_MAX * (most + least - *value) / most,
