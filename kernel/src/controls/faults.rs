@@ -231,3 +231,44 @@ pub fn components(_: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
     sink.put(Output::Stdout(table + "\n"));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
+
+    const PODS: &str = "kubectl get pods -o name | wc -l";
+
+    #[test]
+    fn a_killed_container_of_a_workload_comes_back_in_its_pod() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=nginx --replicas=2");
+        let names = run(&mut session, "kubectl get pods -o name");
+        run(&mut session, "%kill deployment/web");
+        assert_eq!(run(&mut session, "kubectl get pods -o name"), names);
+        let restarts = "kubectl get pods -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}'";
+        assert_eq!(run(&mut session, restarts), "1 0");
+        assert!(run(&mut session, "%kill deployment/none").starts_with("NotRunning: "));
+    }
+
+    #[test]
+    fn events_to_a_controller_are_lost_where_its_process_hears_them() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=nginx --replicas=3");
+        let told = run(&mut session, "%drop replicaset-controller Pod 3");
+        assert_eq!(told, "the next 3 event(s) to kube-controller-manager will be lost\n");
+        run(&mut session, "kubectl get pods -o name | head -1 | xargs kubectl delete");
+        assert_eq!(run(&mut session, PODS), "2\n");
+        run(&mut session, "%advance 10m");
+        assert_eq!(run(&mut session, PODS), "3\n");
+    }
+
+    #[test]
+    fn controllers_are_down_with_their_process() {
+        let mut session = session();
+        run(&mut session, "%stop kube-controller-manager");
+        let told = run(&mut session, "%components");
+        let stopped = |name: &str| told.lines().any(|line| line.starts_with(name) && line.ends_with("stopped"));
+        assert!(stopped("deployment-controller") && stopped("kube-controller-manager"), "{told}");
+        assert!(!stopped("kube-scheduler"), "{told}");
+    }
+}

@@ -109,30 +109,7 @@ fn markdown(words: &str) -> MimeBundle {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::settings::{Language, Settings};
-
-    /// What a cell puts out, and why it failed.
-    fn run(session: &mut Session, code: &str) -> String {
-        struct Seen(String);
-        impl Sink for Seen {
-            fn put(&mut self, output: Output) {
-                self.0 += &match output {
-                    Output::Stdout(text) => text,
-                    Output::Display { data, .. } => data["text/plain"].as_str().unwrap_or_default().to_owned(),
-                    Output::Result(data) => format!("result {}", data["text/plain"]),
-                    _ => String::new(),
-                }
-            }
-        }
-        let mut seen = Seen(String::new());
-        let failed = session.execute(code, &mut seen).err();
-        seen.0 + &failed.map(|error| format!("{}: {}", error.ename, error.evalue)).unwrap_or_default()
-    }
-
-    fn session() -> Session {
-        Session::with(Settings { language: Language::En, ..Settings::default() })
-    }
+    use crate::controls::testing::{run, session};
 
     #[test]
     fn a_learner_begins_asks_and_answers() {

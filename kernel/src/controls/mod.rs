@@ -4,6 +4,8 @@ mod faults;
 pub mod lesson;
 mod pictures;
 mod setup;
+#[cfg(test)]
+mod testing;
 mod time;
 mod who;
 
@@ -366,6 +368,8 @@ pub fn entry_line(session: &Session, sequence: Sequence) -> Option<Vec<String>> 
                 cluster_core::trace::ContainerPhase::BackingOff { seconds } => format!("backing off {seconds}s"),
                 cluster_core::trace::ContainerPhase::PullFailed { message } => format!("pull failed: {message}"),
                 cluster_core::trace::ContainerPhase::Signalled(signal) => format!("got {signal}"),
+                cluster_core::trace::ContainerPhase::SandboxCreated => "sandbox created".to_owned(),
+                cluster_core::trace::ContainerPhase::SandboxRemoved => "sandbox removed".to_owned(),
                 phase => format!("{phase:?}").to_lowercase(),
             };
             let slash = if container.container.is_empty() { "" } else { "/" };

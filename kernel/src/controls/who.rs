@@ -111,3 +111,28 @@ fn written(request: &RequestEntry, japanese: bool) -> Option<String> {
     };
     Some(format!("{} {}", if japanese { verb.0 } else { verb.1 }, request.kind.kind))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
+
+    #[test]
+    fn each_component_is_told_with_what_it_saw_and_did() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=nginx");
+        let told = run(&mut session, "%who deployment/web");
+        let line = |actor: &str| {
+            let line = told.lines().find(|line| line.starts_with(actor)).unwrap_or_else(|| panic!("{actor}: {told}"));
+            line.split("   ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(line("kubectl"), ["kubectl", "cell", "created Deployment"]);
+        assert_eq!(line("replicaset-controller")[1..], ["ReplicaSet, Pod", "created Pod, reported ReplicaSet"]);
+        assert_eq!(line("kube-scheduler")[1..], ["Pod", "bound Pod"]);
+        assert_eq!(line("kubelet")[1..], ["Pod", "reported Pod, started containers"]);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_told() {
+        assert_eq!(run(&mut session(), "%who deployment/x"), "NotFound: there is no record of deployment/x");
+    }
+}

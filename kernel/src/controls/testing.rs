@@ -1,0 +1,29 @@
+//! Cells of a session as a learner runs them, for tests.
+
+use crate::output::{Output, Sink};
+use crate::session::Session;
+use crate::settings::{Language, Settings};
+
+struct Seen(String);
+
+impl Sink for Seen {
+    fn put(&mut self, output: Output) {
+        self.0 += &match output {
+            Output::Stdout(text) => text,
+            Output::Display { data, .. } => data["text/plain"].as_str().unwrap_or_default().to_owned(),
+            Output::Result(data) => format!("result {}", data["text/plain"]),
+            _ => String::new(),
+        }
+    }
+}
+
+/// What a cell puts out, and why it failed.
+pub fn run(session: &mut Session, code: &str) -> String {
+    let mut seen = Seen(String::new());
+    let failed = session.execute(code, &mut seen).err();
+    seen.0 + &failed.map(|error| format!("{}: {}", error.ename, error.evalue)).unwrap_or_default()
+}
+
+pub fn session() -> Session {
+    Session::with(Settings { language: Language::En, ..Settings::default() })
+}
