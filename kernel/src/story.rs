@@ -95,7 +95,7 @@ fn deed(entry: &Entry, japanese: bool) -> Option<(String, String)> {
             };
             Some((deed, name))
         }
-        What::Fault(text) => Some((say("障害:", "fault:"), text.to_string())),
+        What::Fault(text) => Some((say("実験:", "lab:"), text.to_string())),
         _ => None,
     }
 }
