@@ -46,6 +46,28 @@ pub fn tell(trace: &Trace, since: Sequence, start: Time, japanese: bool) -> Stri
     }
 }
 
+/// What the lab does, as the trace words it, and in Japanese; `*` stands for whom it is done to.
+const DOINGS: &[(&str, &str)] = &[
+    ("* started", "*を動かした"),
+    ("* stopped", "*を止めた"),
+    ("a container of * is killed", "*のコンテナを強制終了した"),
+    ("* lost power", "*の電源が切れた"),
+    ("* got power again", "*の電源が入った"),
+    ("* cut off from the control plane", "*をコントロールプレーンから切り離した"),
+    ("* reaches the control plane again", "*がコントロールプレーンに再び届く"),
+    ("docker's next * exit event(s) will be lost", "dockerへの次の知らせ*個を失わせる"),
+    ("all fault rules taken away*", "落とす・遅らせる規則をすべてやめた*"),
+];
+
+fn doing_in_japanese(text: &str) -> String {
+    let worded = |(english, japanese): &(&str, &str)| {
+        let (before, behind) = english.split_once('*')?;
+        let whom = text.strip_prefix(before)?.strip_suffix(behind)?;
+        Some(japanese.replace('*', whom))
+    };
+    DOINGS.iter().find_map(worded).unwrap_or_else(|| text.to_owned())
+}
+
 /// Deeds of one kind are told together if they lie within this time.
 fn within(first: Time, later: Time) -> bool {
     later.since(first) < Duration::from_secs(5)
@@ -95,7 +117,8 @@ fn deed(entry: &Entry, japanese: bool) -> Option<(String, String)> {
             };
             Some((deed, name))
         }
-        What::Fault(text) => Some((say("実験:", "lab:"), text.to_string())),
+        What::Fault(text) if japanese => Some(("実験:".to_owned(), doing_in_japanese(text))),
+        What::Fault(text) => Some(("lab:".to_owned(), text.to_string())),
         _ => None,
     }
 }
@@ -145,5 +168,24 @@ fn pod_state(pod: &cluster_core::api::object::Object) -> &str {
         Some("Running") if ready => "Ready",
         Some(phase) => phase,
         None => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster_core::{Cluster, Config};
+
+    use super::*;
+
+    #[test]
+    fn doings_of_the_lab_are_told_in_the_readers_language() {
+        let mut cluster = Cluster::new(Config::default());
+        let (since, start) = (cluster.trace().len() as Sequence, cluster.now());
+        cluster.stop("kube-scheduler");
+        cluster.power_off("node-1");
+        let told = |japanese: bool| tell(cluster.trace(), since, start, japanese);
+        assert_eq!(told(true), "+0.000s   learner   実験: kube-schedulerを止めた, node-1の電源が切れた");
+        assert_eq!(told(false), "+0.000s   learner   lab: kube-scheduler stopped, node-1 lost power");
+        assert_eq!(doing_in_japanese("something else"), "something else");
     }
 }
