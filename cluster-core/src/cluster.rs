@@ -29,6 +29,8 @@ use crate::world::{Event, Settings, Subscriber, World};
 
 /// etcd history older than this is compacted, as kube-apiserver asks for (`--etcd-compaction-interval`).
 const COMPACTION: Duration = Duration::from_secs(300);
+/// A run of the step loop asks so often whether to go on: a step of a large cluster can take milliseconds.
+const STEPS_UNASKED: usize = 16;
 
 /// How a cluster is made.
 #[derive(Clone, Debug)]
@@ -329,12 +331,12 @@ impl Cluster {
     /// asked now and then whether to.
     pub fn settle(&mut self, limit: Duration, mut go_on: impl FnMut(&Cluster) -> bool) -> Pause {
         let deadline = self.now() + limit;
-        let mut steps = 0_u32;
+        let mut steps = 0_usize;
         while let Some(at) = self.world.timeline().next_work_at() {
             if at > deadline {
                 return if self.now() == deadline { Pause::TimeUp } else { Pause::Settled };
             }
-            if steps.is_multiple_of(256) && !go_on(self) {
+            if steps.is_multiple_of(STEPS_UNASKED) && !go_on(self) {
                 return Pause::Interrupted;
             }
             steps += 1;
@@ -350,9 +352,9 @@ impl Cluster {
 
     /// Runs up to a moment.
     pub fn run_until(&mut self, until: Time, mut go_on: impl FnMut(&Cluster) -> bool) -> Pause {
-        let mut steps = 0_u32;
+        let mut steps = 0_usize;
         while self.world.timeline().next_at().is_some_and(|at| at <= until) {
-            if steps.is_multiple_of(256) && !go_on(self) {
+            if steps.is_multiple_of(STEPS_UNASKED) && !go_on(self) {
                 return Pause::Interrupted;
             }
             steps += 1;

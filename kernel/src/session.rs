@@ -24,6 +24,8 @@ use crate::story;
 const SETTLE_SECONDS_MAX: u64 = 60;
 /// A wait that takes longer than this by the wall clock shows how far it is.
 const PROGRESS_AFTER: Duration = Duration::from_millis(400);
+/// A cell larger than this is refused before it is read (the API refuses objects beyond 3 MiB, too).
+const CELL_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// So many cells can be undone.
 const CHECKPOINTS_MAX: usize = 100;
 
@@ -47,10 +49,11 @@ pub struct Session {
     told: Sequence,
 }
 
-/// The cluster as it was before a cell.
+/// The cluster as it was before a cell, and what cells had applied to it.
 struct Checkpoint {
     code: String,
     cluster: Cluster,
+    applied: BTreeMap<String, Vec<(KindRef, Key)>>,
 }
 
 impl Default for Session {
@@ -67,8 +70,11 @@ impl Session {
     }
 
     pub fn with(settings: Settings) -> Self {
-        let mut session = Session {
-            cluster: cluster(&settings),
+        let (cluster, _) = booted(&settings, |_| true);
+        Session {
+            told: cluster.trace().next_sequence(),
+            cell: (0, cluster.now()),
+            cluster,
             settings,
             lesson: None,
             rust: RustCells::new(),
@@ -77,43 +83,54 @@ impl Session {
             files: Box::new(Folder::new(".")),
             forks: BTreeMap::new(),
             checkpoints: Vec::new(),
-            cell: (0, Time::ZERO),
-            told: 1,
-        };
-        session.boot();
-        session
+        }
     }
 
     pub fn language(&self) -> Language {
         self.settings.language
     }
 
-    /// Makes the cluster anew.
-    pub fn reset(&mut self, settings: Settings, _sink: &mut dyn Sink) -> Result<(), CellError> {
-        self.cluster = cluster(&settings);
-        self.settings = settings;
+    /// Makes the cluster anew; the old one stays if the person interrupts that.
+    pub fn reset(&mut self, settings: Settings, sink: &mut dyn Sink) -> Result<(), CellError> {
+        let mut progress = Progress::new(self.language(), Time::ZERO, Duration::from_secs(SETTLE_SECONDS_MAX));
+        let (cluster, pause) = booted(&settings, |cluster| {
+            progress.show(cluster.now(), sink);
+            !sink.interrupted()
+        });
+        progress.end(sink);
+        self.after_wait(pause)?;
         self.applied.clear();
         self.checkpoints.clear();
-        self.boot();
+        self.told = cluster.trace().next_sequence();
+        self.cell = (0, cluster.now());
+        self.cluster = cluster;
+        self.settings = settings;
         Ok(())
-    }
-
-    /// Lets a new cluster come up, so that the first cell finds its nodes ready.
-    fn boot(&mut self) {
-        self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |_| true);
-        self.told = self.cluster.trace().next_sequence();
-        self.cell = (0, self.cluster.now());
     }
 
     /// Runs one cell; its outputs go to `sink` as they come.
     pub fn execute(&mut self, code: &str, sink: &mut dyn Sink) -> Result<(), CellError> {
+        // A text that was pasted from an editor of Windows may begin with a byte order mark.
+        let code = code.strip_prefix('\u{feff}').unwrap_or(code);
         if code.trim().is_empty() {
             return Ok(());
+        }
+        if code.len() > CELL_BYTES_MAX {
+            let size = code.len() / 1024;
+            let message = match self.language() {
+                Language::Ja => format!("セルが大きすぎます（{size} KiB、3 MiB まで）"),
+                Language::En => format!("the cell is too large ({size} KiB; at most 3 MiB)"),
+            };
+            return Err(CellError::new("TooLarge", message));
         }
         if self.checkpoints.len() >= CHECKPOINTS_MAX {
             self.checkpoints.remove(0);
         }
-        self.checkpoints.push(Checkpoint { code: code.to_owned(), cluster: self.cluster.clone() });
+        self.checkpoints.push(Checkpoint {
+            code: code.to_owned(),
+            cluster: self.cluster.clone(),
+            applied: self.applied.clone(),
+        });
         let begun = self.cluster.now();
         let sequence = self.cluster.record_cell(code);
         self.cell = (sequence, begun);
@@ -239,7 +256,9 @@ impl Session {
             let first = checkpoint.code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             text += &format!("  {first}\n");
         }
-        self.cluster = undone.into_iter().next().map(|first| first.cluster).unwrap_or_else(|| self.cluster.clone());
+        if let Some(first) = undone.into_iter().next() {
+            (self.cluster, self.applied) = (first.cluster, first.applied);
+        }
         self.told = self.cluster.trace().next_sequence();
         Ok(text)
     }
@@ -255,9 +274,11 @@ impl Session {
     pub fn fork(&self, name: &str) -> Result<&Cluster, CellError> {
         self.forks.get(name).ok_or_else(|| {
             let known = self.forks().join(", ");
-            let message = match self.language() {
-                Language::Ja => format!("{name} という写しはありません（あるのは: {known}）"),
-                Language::En => format!("there is no copy named {name} (there are: {known})"),
+            let message = match (self.language(), known.is_empty()) {
+                (Language::Ja, true) => format!("{name} という写しはありません（%fork NAME で取っておけます）"),
+                (Language::Ja, false) => format!("{name} という写しはありません（あるのは: {known}）"),
+                (Language::En, true) => format!("there is no copy named {name} (%fork NAME keeps one)"),
+                (Language::En, false) => format!("there is no copy named {name} (there are: {known})"),
             };
             CellError::new("NotFound", message)
         })
@@ -356,8 +377,11 @@ impl Session {
     }
 }
 
-fn cluster(settings: &Settings) -> Cluster {
-    Cluster::new(Config { seed: settings.seed, nodes: settings.nodes, ..Config::default() })
+/// A new cluster that has come up, so that the first cell finds its nodes ready, if `go_on` let it.
+fn booted(settings: &Settings, go_on: impl FnMut(&Cluster) -> bool) -> (Cluster, Pause) {
+    let mut cluster = Cluster::new(Config { seed: settings.seed, nodes: settings.nodes, ..Config::default() });
+    let pause = cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), go_on);
+    (cluster, pause)
 }
 
 /// The byte at which a code point stands; the end if there are fewer.

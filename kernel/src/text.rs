@@ -22,8 +22,23 @@ pub fn table(columns: &[String], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A word for an error message: what is longer than a line is cut.
+pub fn short(word: &str) -> std::borrow::Cow<'_, str> {
+    const LETTERS_MAX: usize = 100;
+    match word.char_indices().nth(LETTERS_MAX) {
+        Some((end, _)) => format!("{}…", &word[..end]).into(),
+        None => word.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_long_word_is_cut_between_letters() {
+        assert_eq!(super::short("日本"), "日本");
+        assert_eq!(super::short(&"日".repeat(200)), "日".repeat(100) + "…");
+    }
+
     #[test]
     fn wide_letters_take_two_places() {
         let columns = ["名前".to_owned(), "数".to_owned()];

@@ -59,6 +59,11 @@ impl Cause {
         Cause { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 
+    pub fn too_long(field: impl Into<String>, bytes_max: usize) -> Cause {
+        let message = format!("Too long: may not be more than {bytes_max} bytes");
+        Cause { reason: "FieldValueTooLong", message, field: field.into() }
+    }
+
     pub fn not_found(field: impl Into<String>, value: impl Into<Value>) -> Cause {
         Cause {
             reason: "FieldValueNotFound",

@@ -17,6 +17,9 @@ const QUALIFIED_NAME: &str = "name part must consist of alphanumeric characters,
      with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
      '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
+/// All keys and values of an object's annotations together.
+const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
+
 pub fn metadata(object: &Object) -> Vec<Cause> {
     let mut causes = Vec::new();
     let name = &*object.key.name;
@@ -41,6 +44,10 @@ pub fn metadata(object: &Object) -> Vec<Cause> {
         if let Some(detail) = qualified_name(key) {
             causes.push(Cause::invalid("metadata.annotations", key.as_str(), detail));
         }
+    }
+    let size = |(key, value): (&String, &String)| key.len() + value.len();
+    if metadata.annotations.iter().flatten().map(size).sum::<usize>() > ANNOTATIONS_BYTES_MAX {
+        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_BYTES_MAX));
     }
     causes
 }

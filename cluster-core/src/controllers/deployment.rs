@@ -92,6 +92,11 @@ impl<'a> Sync<'a> {
         }
     }
 
+    /// How many pods there may be at most while it rolls.
+    fn most(&self) -> i32 {
+        self.replicas.saturating_add(fenceposts::max_surge(self.spec))
+    }
+
     fn old(&self) -> impl Iterator<Item = &Object> {
         self.sets.iter().enumerate().filter(|(index, _)| Some(*index) != self.new).map(|(_, set)| set)
     }
@@ -113,9 +118,9 @@ impl<'a> Sync<'a> {
 
     /// Gives a ReplicaSet a size and says in its annotations which size of the whole that belongs to.
     fn write_size(&mut self, index: usize, size: i32) {
-        let before = wanted(&self.sets[index]);
+        let (before, most) = (wanted(&self.sets[index]), self.most());
         let set = &mut self.sets[index];
-        let noted = annotations::note_size(set, self.replicas, self.replicas + fenceposts::max_surge(self.spec));
+        let noted = annotations::note_size(set, self.replicas, most);
         if before == size && !noted {
             return;
         }
@@ -127,6 +132,11 @@ impl<'a> Sync<'a> {
             write.event(EventNote::normal(self.deployment, "ScalingReplicaSet", text));
         }
     }
+}
+
+/// The sum of sizes, each of which may be as large as its type.
+fn total(sizes: impl Iterator<Item = i32>) -> i32 {
+    sizes.fold(0, i32::saturating_add)
 }
 
 /// How many pods a ReplicaSet should have.

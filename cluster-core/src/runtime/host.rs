@@ -144,9 +144,9 @@ impl Host {
         self.rules.clear();
     }
 
-    /// The next exit event is lost on its way to the rules.
-    pub fn lose_next_event(&mut self) {
-        self.lost += 1;
+    /// The next exit events are lost on their way to the rules.
+    pub fn lose_next_events(&mut self, count: u32) {
+        self.lost = self.lost.saturating_add(count);
     }
 
     /// `docker run -d`: makes a container and starts it, when its image is there. The error is the daemon's.
@@ -425,7 +425,7 @@ mod tests {
         cluster.host_mut().0.add_rule(Rule { on_exit_of: "web".into(), action: Action::Start("web".into()) });
         crash(&mut cluster, "web");
         assert_eq!(running(&cluster), 1);
-        cluster.host_mut().0.lose_next_event();
+        cluster.host_mut().0.lose_next_events(1);
         crash(&mut cluster, "web");
         assert_eq!(running(&cluster), 0);
         cluster.advance(Duration::from_secs(3600), |_| true);

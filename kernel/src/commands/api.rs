@@ -29,6 +29,11 @@ pub trait Api {
     /// Lets time pass. False if the person wants to wait no longer.
     fn wait(&mut self, duration: Duration) -> bool;
 
+    /// True once the person wants nothing more to be done.
+    fn interrupted(&self) -> bool {
+        false
+    }
+
     /// The cluster in this process, for the programs of its machines (docker, crictl, curl); a remote server has none.
     fn cluster(&mut self) -> Option<&mut Cluster> {
         None

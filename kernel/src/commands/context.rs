@@ -7,6 +7,8 @@ use super::files::Files;
 pub enum Stream {
     Stdout,
     Stderr,
+    /// What `less` shows.
+    Pager,
 }
 
 pub struct Context<'a> {
@@ -45,6 +47,11 @@ impl<'a> Context<'a> {
     /// Writes to standard output as it is.
     pub fn print(&mut self, text: impl AsRef<str>) {
         self.write(Stream::Stdout, text.as_ref());
+    }
+
+    /// Shows text in a pager.
+    pub fn page(&mut self, text: impl AsRef<str>) {
+        self.write(Stream::Pager, text.as_ref());
     }
 
     /// Writes a line to standard error.

@@ -32,6 +32,7 @@ pub const TAIL: Filter = Filter { name: "tail", about: "prints the last lines", 
 pub const WC: Filter = Filter { name: "wc", about: "counts lines, words and bytes", run: wc };
 pub const SORT: Filter = Filter { name: "sort", about: "sorts lines", run: sort };
 pub const CAT: Filter = Filter { name: "cat", about: "prints files", run: cat };
+pub const LESS: Filter = Filter { name: "less", about: "shows text in the frontend's pager", run: less };
 pub const ECHO: Filter = Filter { name: "echo", about: "prints its arguments", run: echo };
 pub const XARGS: Filter = Filter { name: "xargs", about: "runs a command with the words that it reads", run: xargs };
 
@@ -181,6 +182,13 @@ fn cat(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     let (_, files) = letters(args, "")?;
     let text = input(&files, context)?;
     context.print(text);
+    Ok(0)
+}
+
+fn less(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (_, files) = letters(args, "FRSX")?;
+    let text = input(&files, context)?;
+    context.page(text);
     Ok(0)
 }
 

@@ -60,36 +60,49 @@ enum Token {
 
 /// The jobs of a cell.
 pub fn parse(code: &str) -> Result<Vec<Job>, Problem> {
-    let mut lines = code.lines().enumerate();
+    let code = code.replace("\r\n", "\n");
+    let mut lines = Lines { rest: &code, number: 0 };
     let mut jobs = Vec::new();
-    while let Some((index, text)) = lines.next() {
-        let number = index + 1;
-        let mut text = text.to_owned();
-        let (node, start) = prompt(&text);
-        let node = node.map(str::to_owned);
-        text = text[start..].to_owned();
+    while let Some(line) = lines.peek() {
+        let (node, start) = prompt(line);
+        let number = lines.number + 1;
         // A line goes on while it ends in a backslash or inside of quotes.
-        let tokens = loop {
-            match tokens(&text) {
-                Ok(tokens) => break tokens,
-                Err(Unfinished::Quote(quote)) => match lines.next() {
-                    Some((_, more)) => text = format!("{text}\n{more}"),
-                    None => {
-                        let message = format!("unexpected EOF while looking for matching `{quote}'");
-                        return Err(Problem { line: number, message });
-                    }
-                },
-                Err(Unfinished::Backslash) => {
-                    text.pop();
-                    let Some((_, more)) = lines.next() else { continue };
-                    text.push_str(more);
-                }
-            }
-        };
+        let (tokens, length) = tokens(&lines.rest[start..]).map_err(|message| Problem { line: number, message })?;
+        lines.advance(start + length);
         let tokens = here_documents(tokens, &mut lines);
-        assemble(tokens, number, node.as_deref(), &mut jobs)?;
+        assemble(tokens, number, node, &mut jobs)?;
     }
     Ok(jobs)
+}
+
+/// What is left of a cell.
+struct Lines<'a> {
+    rest: &'a str,
+    /// How many lines have been taken.
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn peek(&self) -> Option<&'a str> {
+        self.rest.lines().next()
+    }
+
+    /// Takes so many bytes, up to the end of a line or of the cell.
+    fn advance(&mut self, length: usize) {
+        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
+        self.number += taken.lines().count();
+        self.rest = rest;
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let line = self.peek()?;
+        self.advance(self.rest.find('\n').map_or(self.rest.len(), |end| end + 1));
+        Some(line)
+    }
 }
 
 /// `$ ` or `node-1$ ` at the start of a line, and where the command begins.
@@ -106,55 +119,49 @@ fn prompt(line: &str) -> (Option<&str>, usize) {
     }
 }
 
-enum Unfinished {
-    Quote(char),
-    Backslash,
-}
-
 /// The word that ends a here-document, whether its lines may be indented, before its text is known.
 const HERE: &str = "\u{0}here\u{0}";
 
-fn tokens(text: &str) -> Result<Vec<Token>, Unfinished> {
+/// The tokens of a line, and where in the text it ends: behind the first line break that is neither quoted nor escaped.
+fn tokens(text: &str) -> Result<(Vec<Token>, usize), String> {
     let mut tokens = Vec::new();
     let mut word: Option<String> = None;
-    let mut letters = text.chars().peekable();
+    let mut letters = text.char_indices().peekable();
+    let unclosed = |quote: char| format!("unexpected EOF while looking for matching `{quote}'");
     let finish = |word: &mut Option<String>, tokens: &mut Vec<Token>| tokens.extend(word.take().map(Token::Word));
-    while let Some(letter) = letters.next() {
+    while let Some((at, letter)) = letters.next() {
         match letter {
             '\'' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match letters.next() {
-                        Some('\'') => break,
-                        Some(letter) => word.push(letter),
-                        None => return Err(Unfinished::Quote('\'')),
-                    }
-                }
+                let end = text[at + 1..].find('\'').ok_or_else(|| unclosed('\''))? + at + 1;
+                word.get_or_insert_default().push_str(&text[at + 1..end]);
+                while letters.next_if(|(at, _)| *at <= end).is_some() {}
             }
             '"' => {
                 let word = word.get_or_insert_default();
                 loop {
-                    match letters.next() {
+                    match letters.next().map(|(_, letter)| letter) {
                         Some('"') => break,
-                        Some('\\') => match letters.next() {
+                        Some('\\') => match letters.next().map(|(_, letter)| letter) {
                             Some('\n') => {}
                             Some(letter @ ('"' | '\\' | '$' | '`')) => word.push(letter),
                             Some(letter) => word.extend(['\\', letter]),
-                            None => return Err(Unfinished::Quote('"')),
+                            None => return Err(unclosed('"')),
                         },
                         Some(letter) => word.push(letter),
-                        None => return Err(Unfinished::Quote('"')),
+                        None => return Err(unclosed('"')),
                     }
                 }
             }
             '\\' => match letters.next() {
-                Some(letter) => word.get_or_insert_default().push(letter),
-                None => return Err(Unfinished::Backslash),
+                // The line goes on with the next one, or the cell ends here.
+                Some((_, '\n')) | None => {}
+                Some((_, letter)) => word.get_or_insert_default().push(letter),
             },
-            '#' if word.is_none() => break,
+            '#' if word.is_none() => while letters.next_if(|(_, letter)| *letter != '\n').is_some() {},
+            '\n' => break,
             letter if letter.is_whitespace() => finish(&mut word, &mut tokens),
             '|' | '&' | ';' | '>' | '<' => {
-                let twice = letters.next_if_eq(&letter).is_some();
+                let twice = letters.next_if(|(_, next)| *next == letter).is_some();
                 // `2>file` and `&` alone are left to the words: what they ask for can't be had here.
                 finish(&mut word, &mut tokens);
                 match (letter, twice) {
@@ -164,7 +171,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Unfinished> {
                     ('>', append) => tokens.push(Token::Redirect(append)),
                     ('<', false) => tokens.push(Token::ReadFile),
                     ('<', true) => {
-                        let dash = letters.next_if_eq(&'-').is_some();
+                        let dash = letters.next_if(|(_, next)| *next == '-').is_some();
                         tokens.push(Token::Document(format!("{HERE}{}", if dash { "-" } else { "" })));
                     }
                     _ => tokens.push(Token::Then(When::Always)),
@@ -174,11 +181,12 @@ fn tokens(text: &str) -> Result<Vec<Token>, Unfinished> {
         }
     }
     finish(&mut word, &mut tokens);
-    Ok(tokens)
+    let end = letters.peek().map_or(text.len(), |(at, _)| *at);
+    Ok((tokens, end))
 }
 
 /// Takes the lines of here-documents, up to the word that ends each.
-fn here_documents<'a>(tokens: Vec<Token>, lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Vec<Token> {
+fn here_documents<'a>(tokens: Vec<Token>, lines: &mut impl Iterator<Item = &'a str>) -> Vec<Token> {
     let mut done = Vec::new();
     let mut tokens = tokens.into_iter();
     while let Some(token) = tokens.next() {
@@ -192,7 +200,7 @@ fn here_documents<'a>(tokens: Vec<Token>, lines: &mut impl Iterator<Item = (usiz
         };
         let strip_tabs = mark.ends_with('-');
         let mut text = String::new();
-        for (_, line) in lines.by_ref() {
+        for line in lines.by_ref() {
             let line = if strip_tabs { line.trim_start_matches('\t') } else { line };
             if line == end {
                 break;
@@ -289,6 +297,19 @@ mod tests {
     fn jobs_depend_on_the_one_before() {
         let when: Vec<When> = parse("a; b && c || d").unwrap().iter().map(|job| job.when).collect();
         assert_eq!(when, [When::Always, When::Always, When::AfterSuccess, When::AfterFailure]);
+    }
+
+    #[test]
+    fn lines_that_go_on_are_one_and_the_next_is_counted_right() {
+        let jobs = parse("echo 'a\nb' \\\n  c # d\n\r\necho \\\r\n e\necho \\").unwrap();
+        let words: Vec<_> = jobs.iter().map(|job| (job.line, job.pipeline[0].join(","))).collect();
+        assert_eq!(words, [(1, "echo,a\nb,c".into()), (5, "echo,e".into()), (7, "echo".into())]);
+    }
+
+    #[test]
+    fn a_cell_of_a_million_lines_is_read_in_one_pass() {
+        let code = "echo \\\n".repeat(100_000);
+        assert_eq!(one(&code).pipeline[0].len(), 100_000);
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub const ALL: &[&dyn Program] = &[
     &filters::WC,
     &filters::SORT,
     &filters::CAT,
+    &filters::LESS,
     &filters::ECHO,
     &filters::XARGS,
 ];

@@ -2,14 +2,19 @@
 
 use super::line::{Input, Job, Problem, When, parse};
 use super::{ALL, Context, Stream, find};
+use crate::text;
 
 /// What a shell answers for a program that is not there.
 const NOT_FOUND: i32 = 127;
 
-/// Runs a cell of commands; what they write goes to `written` after each job. Returns the exit code of the last.
+/// Runs a cell of commands; what they write goes to `written` after each job. Returns the exit code of the last, which
+/// is not the cell's last if the person has interrupted it.
 pub fn run(code: &str, context: &mut Context<'_>, written: &mut dyn FnMut(Stream, String)) -> Result<i32, Problem> {
     let mut last = 0;
     for job in parse(code)? {
+        if context.api.interrupted() {
+            break;
+        }
         let wanted = match job.when {
             When::Always => true,
             When::AfterSuccess => last == 0,
@@ -61,9 +66,10 @@ fn run_program(words: &[String], context: &mut Context<'_>) -> i32 {
     if let Some(program) = find(name) {
         return program.run(args, context);
     }
-    context.error_line(format!("sh: {name}: command not found"));
+    context.error_line(format!("sh: {}: command not found", text::short(name)));
     let names = ALL.iter().map(|program| program.name());
-    let near = super::suggest::suggestions(name, names);
+    // Of a short word almost everything is a neighbour.
+    let near = if name.len() > 3 { super::suggest::suggestions(name, names) } else { Vec::new() };
     if !near.is_empty() {
         context.error_line(format!("\nDid you mean this?\n\t{}", near.join("\n\t")));
     }

@@ -135,15 +135,15 @@ fn delivery(component: &str, what: &str, effect: Effect, times: Option<u32>) -> 
 pub fn drop(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let (mut component, what, times) = match args.words.as_slice() {
         [component] => (*component, "", 1),
-        [component, count] if count.parse::<u32>().is_ok() => (*component, "", count.parse().unwrap_or(1)),
+        [component, count] if count.starts_with(|digit: char| digit.is_ascii_digit()) => {
+            (*component, "", count.parse().map_err(|_| args.wrong())?)
+        }
         [component, what] => (*component, *what, 1),
         [component, what, count] => (*component, *what, count.parse().map_err(|_| args.wrong())?),
         _ => return Err(args.wrong()),
     };
     if component == "docker" {
-        for _ in 0..times {
-            session.cluster.host_mut().0.lose_next_event();
-        }
+        session.cluster.host_mut().0.lose_next_events(times);
         session.cluster.record_fault(format!("docker's next {times} exit event(s) will be lost"));
     } else {
         if !component_known(session, component) {

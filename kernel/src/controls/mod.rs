@@ -14,6 +14,7 @@ use cluster_core::trace::{Sequence, What};
 use crate::output::{CellError, Sink};
 use crate::session::Session;
 use crate::settings::Language;
+use crate::text;
 
 pub struct Control {
     pub name: &'static str,
@@ -229,6 +230,13 @@ pub const ALL: &[Control] = &[
         words: |_| Vec::new(),
     },
     Control {
+        name: "clear",
+        usage: "%clear",
+        about: ("セルのここまでの出力を消す", "empties what the cell has put out so far"),
+        run: setup::clear,
+        words: |_| Vec::new(),
+    },
+    Control {
         name: "lang",
         usage: "%lang ja|en",
         about: ("表示の言葉", "the language of the kernel's own words"),
@@ -303,14 +311,15 @@ impl Args<'_> {
 /// Runs one `%` line.
 pub fn run(line: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let body = line.trim().trim_start_matches('%');
-    let (name, text) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
-    let text = text.trim();
+    let (name, rest) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
+    let rest = rest.trim();
     let Some(control) = find(name) else {
+        let name = &*text::short(name);
         let nearest = ALL.iter().map(|control| control.name).min_by_key(|known| strsim::levenshtein(known, name));
-        let hint = nearest.filter(|known| strsim::levenshtein(known, name) <= 2);
+        let hint = nearest.filter(|known| strsim::levenshtein(known, name) <= 2.min(name.chars().count() / 2));
         let mut message = match session.language() {
-            Language::Ja => format!("%{name} という操作はありません"),
-            Language::En => format!("there is no control %{name}"),
+            Language::Ja => format!("%{name} という操作はありません（%help で一覧が出ます）"),
+            Language::En => format!("there is no control %{name} (%help lists them)"),
         };
         if let Some(known) = hint {
             message += &match session.language() {
@@ -320,23 +329,26 @@ pub fn run(line: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(),
         }
         return Err(CellError::new("UnknownControl", message));
     };
-    let args = Args { control, text, words: text.split_whitespace().collect() };
+    let args = Args { control, text: rest, words: rest.split_whitespace().collect() };
     (control.run)(&args, session, sink)
 }
 
 /// `1m30s`, `500ms`, or a number of seconds.
-pub fn duration(text: &str) -> Result<std::time::Duration, CellError> {
-    let seconds = text.parse::<f64>().ok().map(jiff::SignedDuration::try_from_secs_f64);
+pub fn duration(word: &str) -> Result<std::time::Duration, CellError> {
+    let seconds = word.parse::<f64>().ok().map(jiff::SignedDuration::try_from_secs_f64);
     let parsed = match seconds {
         Some(seconds) => seconds.ok(),
-        None => text.parse::<jiff::SignedDuration>().ok(),
+        None => word.parse::<jiff::SignedDuration>().ok(),
     };
     let limit = jiff::SignedDuration::from_hours(24 * 366);
     match parsed.filter(|span| !span.is_negative() && *span <= limit) {
         Some(span) => Ok(span.unsigned_abs()),
         None => Err(CellError::new(
             "BadDuration",
-            format!("'{text}' is not a duration: expected something like 30s, 5m or 1h30m, at most a year"),
+            format!(
+                "'{}' is not a duration: expected something like 30s, 5m or 1h30m, at most a year",
+                text::short(word)
+            ),
         )),
     }
 }

@@ -3,7 +3,7 @@
 use super::{ALL, Args, find};
 use crate::output::{CellError, Output, Sink};
 use crate::session::Session;
-use crate::settings::Language;
+use crate::settings::{Language, Settings};
 use crate::text;
 
 const NODES_MAX: usize = 5000;
@@ -35,8 +35,7 @@ fn number<T: std::str::FromStr>(args: &Args<'_>) -> Result<T, CellError> {
     args.one()?.parse().map_err(|_| args.wrong())
 }
 
-fn made_anew(session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let settings = session.settings.clone();
+fn made_anew(settings: Settings, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     session.reset(settings, sink)?;
     let (nodes, seed) = (session.settings.nodes, session.settings.seed);
     let text = match session.language().is_japanese() {
@@ -48,8 +47,8 @@ fn made_anew(session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError
 }
 
 pub fn seed(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    session.settings.seed = number(args)?;
-    made_anew(session, sink)
+    let seed = number(args)?;
+    made_anew(Settings { seed, ..session.settings.clone() }, session, sink)
 }
 
 pub fn nodes(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
@@ -57,12 +56,16 @@ pub fn nodes(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     if nodes > NODES_MAX {
         return Err(CellError::new("TooMany", format!("at most {NODES_MAX} nodes, not {nodes}")));
     }
-    session.settings.nodes = nodes;
-    made_anew(session, sink)
+    made_anew(Settings { nodes, ..session.settings.clone() }, session, sink)
 }
 
 pub fn reset(_: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    made_anew(session, sink)
+    made_anew(session.settings.clone(), session, sink)
+}
+
+pub fn clear(_: &Args<'_>, _: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    sink.put(Output::Clear { wait: false });
+    Ok(())
 }
 
 pub fn lang(args: &Args<'_>, session: &mut Session, _: &mut dyn Sink) -> Result<(), CellError> {

@@ -32,8 +32,11 @@ pub fn until(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     };
     let start = session.cluster.now();
     let deadline = start + limit;
+    let mut looked_at = None;
     let reached = loop {
-        if holds(&session.cluster) {
+        // Only a write can change the answer.
+        let revision = session.cluster.revision();
+        if looked_at.replace(revision) != Some(revision) && holds(&session.cluster) {
             break true;
         }
         if session.cluster.now() >= deadline || !session.cluster.step_before(deadline) {

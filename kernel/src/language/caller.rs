@@ -49,7 +49,11 @@ impl Api for Caller<'_> {
 
     fn wait(&mut self, duration: Duration) -> bool {
         self.cluster.advance(duration, |_| !(self.interrupted)());
-        !(self.interrupted)()
+        !self.interrupted()
+    }
+
+    fn interrupted(&self) -> bool {
+        (self.interrupted)()
     }
 
     fn cluster(&mut self) -> Option<&mut Cluster> {

@@ -1,9 +1,11 @@
 //! Cells of commands: orders, done once, in order, with the text that the real programs print.
 
+use std::cell::RefCell;
+
 use cluster_core::api::kind::KindRef;
 
-use super::Language;
 use super::caller::Caller;
+use super::{Language, word_at};
 use crate::commands::{self, Context, Stream};
 use crate::controls;
 use crate::output::{CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text};
@@ -33,9 +35,7 @@ impl Language for Command {
     }
 
     fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
-        let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
-        let line = &code[line_start..cursor];
-        let start = line_start + line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        let (line_start, start) = word_at(code, cursor);
         let typed = &code[start..cursor];
         let before: Vec<&str> = code[line_start..start].split_whitespace().filter(|word| *word != "$").collect();
         let mut matches = match before.as_slice() {
@@ -143,20 +143,21 @@ fn run_script(script: &str, session: &mut Session, sink: &mut dyn Sink) -> Resul
     }
     let language = session.language();
     let cause = session.cell_sequence();
-    let mut written = Vec::new();
     let code = {
-        let interrupted = || sink.interrupted();
+        // Asked by the programs that wait, and written to between them.
+        let sink = RefCell::new(&mut *sink);
+        let interrupted = || sink.borrow().interrupted();
         let mut caller = Caller::new(&mut session.cluster, cause, &interrupted);
         let mut context = Context::new(&mut caller, session.files.as_mut());
         context.language = language.code().to_owned();
-        commands::shell::run(script, &mut context, &mut |stream, text| written.push((stream, text)))
+        commands::shell::run(script, &mut context, &mut |stream, written| {
+            sink.borrow_mut().put(match stream {
+                Stream::Stdout => Output::Stdout(written),
+                Stream::Stderr => Output::Stderr(written),
+                Stream::Pager => Output::Page(text(written)),
+            });
+        })
     };
-    for (stream, text) in written {
-        sink.put(match stream {
-            Stream::Stdout => Output::Stdout(text),
-            Stream::Stderr => Output::Stderr(text),
-        });
-    }
     if sink.interrupted() {
         return Err(session.interrupted());
     }

@@ -1,6 +1,6 @@
 //! Cells of `%` controls, one a line; other lines among them are commands.
 
-use super::{Language, first_line};
+use super::{Language, first_line, word_at};
 use crate::controls;
 use crate::output::{CellError, Completeness, Completion, Match, MimeBundle, Sink, text};
 use crate::session::Session;
@@ -25,13 +25,12 @@ impl Language for Control {
     }
 
     fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
-        let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
+        let (line_start, start) = word_at(code, cursor);
         let line = &code[line_start..cursor];
         let Some(typed) = line.strip_prefix('%') else {
             return super::command::Command.complete(code, cursor, session);
         };
         if typed.contains(char::is_whitespace) {
-            let start = cursor - line.len() + line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
             let name = typed.split_whitespace().next().unwrap_or_default();
             let typed = &code[start..cursor];
             let words = controls::find(name).map(|control| (control.words)(session)).unwrap_or_default();

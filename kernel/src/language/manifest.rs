@@ -15,11 +15,7 @@ use super::{Language, first_line};
 use crate::commands::kubectl::declare;
 use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink};
 use crate::session::Session;
-use crate::settings;
 use crate::yaml::{self, Document};
-
-/// A cell larger than this is refused before it is read (the API refuses objects beyond 3 MiB, too).
-const CELL_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 pub struct Manifest;
 
@@ -38,15 +34,6 @@ impl Language for Manifest {
     }
 
     fn run(&self, code: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let language = session.language();
-        if code.len() > CELL_BYTES_MAX {
-            let size = code.len() / 1024;
-            let message = match language {
-                settings::Language::Ja => format!("セルが大きすぎます（{size} KiB、3 MiB まで）"),
-                settings::Language::En => format!("the cell is too large ({size} KiB; at most 3 MiB)"),
-            };
-            return Err(CellError::new("TooLarge", message));
-        }
         let documents = yaml::read(code).map_err(|error| syntax_error(code, &error))?;
         for warning in documents.iter().flat_map(|document| &document.warnings) {
             let place = yaml::underline(code, warning.span);
@@ -58,13 +45,22 @@ impl Language for Manifest {
         }
         // Tried on a fork first: a cell with one wrong object changes nothing.
         let mut trial = session.cluster.clone();
-        let problems: Vec<Problem<'_>> = items.iter().filter_map(|item| item.apply(&mut trial, 0).err()).collect();
+        let mut problems = Vec::new();
+        for item in &items {
+            if sink.interrupted() {
+                return Err(session.interrupted());
+            }
+            problems.extend(item.apply(&mut trial, 0).err());
+        }
         if !problems.is_empty() {
             return Err(refusal(code, &problems));
         }
         let mut set = Vec::new();
         let cause = session.cell_sequence();
         for item in &items {
+            if sink.interrupted() {
+                return Err(session.interrupted());
+            }
             let applied = item.apply(&mut session.cluster, cause).map_err(|problem| refusal(code, &[problem]))?;
             sink.put(Output::Stdout(format!("{} {}\n", applied.name, applied.verb)));
             set.push((applied.kind, applied.key));
@@ -154,8 +150,10 @@ impl<'a> Item<'a> {
         if let Err(error) = Object::from_json(&kind, self.value.clone()) {
             let found =
                 self.value.pointer(&pointer(&error.path)).map(|value| format!(", not {value}")).unwrap_or_default();
-            let expected = expected(&kind, &error.path).unwrap_or(error.message.clone());
-            let message = format!("{}: expected {expected}{found}", error.path);
+            let message = match expected(&kind, &error.path) {
+                Some(expected) => format!("{}: expected {expected}{found}", error.path),
+                None => format!("{}: {}", error.path, error.message),
+            };
             return Err(self.problem(message.clone(), vec![(error.path, message)]));
         }
         let metadata = |field: &str| self.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
@@ -183,6 +181,13 @@ impl<'a> Item<'a> {
             ));
         }
         let text = |field: &str| self.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let other = |field: &str| self.value.get(field).filter(|value| !value.is_null() && !value.is_string());
+        for field in ["apiVersion", "kind"] {
+            if let Some(value) = other(field) {
+                let message = format!("{field}: expected a string, not {value}");
+                return Err(self.problem(message.clone(), vec![(field.into(), message)]));
+            }
+        }
         let (api_version, kind) = match (text("apiVersion"), text("kind")) {
             (Some(api_version), Some(kind)) => (api_version, kind),
             (None, _) => return Err(self.missing("apiVersion")),
@@ -288,13 +293,20 @@ pub fn schema_at(kind: &KindRef, path: &str) -> Option<Schema<'static>> {
 fn expected(kind: &KindRef, path: &str) -> Option<String> {
     let schema = schema_at(kind, path)?;
     let resolved = schema.resolved();
-    Some(match resolved.get("type")?.as_str()? {
-        "array" => "a list".into(),
-        "object" => "a mapping".into(),
-        "string" => "a string".into(),
-        "integer" => "an integer".into(),
-        "boolean" => "true or false".into(),
-        other => format!("a {other}"),
+    let text = |field: &str| resolved.get(field).and_then(Value::as_str);
+    let named = schema.type_name().and_then(|name| name.rsplit('.').next());
+    Some(match (named, text("type"), text("format")) {
+        (Some("Quantity"), ..) => "a quantity, such as 500m or 1Gi".into(),
+        (Some("IntOrString"), ..) => "an integer or a string".into(),
+        (_, _, Some("date-time")) => "a time, such as 2026-01-01T00:00:00Z".into(),
+        (_, _, Some("byte")) => "text in base64".into(),
+        (_, Some("array"), _) => "a list".into(),
+        (_, Some("object"), _) => "a mapping".into(),
+        (_, Some("string"), _) => "a string".into(),
+        (_, Some("integer"), Some("int32")) => format!("an integer up to {}", i32::MAX),
+        (_, Some("integer"), _) => "an integer".into(),
+        (_, Some("boolean"), _) => "true or false".into(),
+        (_, other, _) => format!("a {}", other?),
     })
 }
 

@@ -39,6 +39,14 @@ pub fn of(code: &str) -> &'static dyn Language {
     *ALL.iter().find(|language| language.claims(code)).unwrap_or(&ALL[ALL.len() - 1])
 }
 
+/// Where the word begins that ends at a cursor, and the line in which it stands: byte offsets.
+fn word_at(code: &str, cursor: usize) -> (usize, usize) {
+    let line = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
+    // A Japanese keyboard's space is wider than a byte.
+    let word = code[line..cursor].trim_end_matches(|letter: char| !letter.is_whitespace());
+    (line, line + word.len())
+}
+
 /// The first line that says something.
 fn first_line(code: &str) -> &str {
     code.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()

@@ -125,9 +125,9 @@ impl Subject {
             "statefulset" | "sts" | "statefulsets" if !name.is_empty() => {
                 Ok(Subject::Workload { kind: "StatefulSet".into(), name: name.into() })
             }
-            kind if !name.is_empty() && kind.chars().next().is_some_and(char::is_alphabetic) => {
-                let kind = kind[..1].to_uppercase() + &kind[1..];
-                Ok(Subject::Workload { kind, name: name.into() })
+            kind if !name.is_empty() && kind.starts_with(|letter: char| letter.is_ascii_alphabetic()) => {
+                let (initial, rest) = kind.split_at(1);
+                Ok(Subject::Workload { kind: initial.to_uppercase() + rest, name: name.into() })
             }
             _ => Err(format!(
                 "'{text}' is not something to plot: expected deployment/NAME, replicaset/NAME, pod/NAME, docker[/NAME] or LABEL=VALUE"

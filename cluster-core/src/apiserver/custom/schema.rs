@@ -1,6 +1,9 @@
 //! Structural schemas of custom resources: defaults, pruning, validation.
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
 use serde_json::{Map, Value};
 
 use crate::api::status::Cause;
@@ -67,6 +70,40 @@ pub fn prune(value: &mut Value, schema: &Value, path: &str, pruned: &mut Vec<Str
             }
         }
         _ => {}
+    }
+}
+
+/// What keeps a schema from being one: types that there are not, lists of anything, patterns that can't be read.
+pub fn structural(schema: &JSONSchemaProps, field: &str, causes: &mut Vec<Cause>) {
+    let types = ["array", "boolean", "integer", "number", "object", "string"];
+    let own = |name: &str| format!("{field}.{name}");
+    let free =
+        schema.x_kubernetes_int_or_string == Some(true) || schema.x_kubernetes_preserve_unknown_fields == Some(true);
+    match schema.type_.as_deref() {
+        None if free => {}
+        None => causes.push(Cause::required(own("type"), "must not be empty for specified object fields")),
+        Some(found) if !types.contains(&found) => {
+            causes.push(Cause::unsupported(own("type"), found, &types));
+        }
+        Some("array") if schema.items.is_none() => {
+            causes.push(Cause::required(own("items"), "must be specified"));
+        }
+        Some(_) => {}
+    }
+    if let Some(pattern) = &schema.pattern
+        && let Err(error) = regex_lite::Regex::new(pattern)
+    {
+        let detail = format!("must be a valid regular expression, but isn't: {error}");
+        causes.push(Cause::invalid(own("pattern"), pattern.as_str(), detail));
+    }
+    for (name, property) in schema.properties.iter().flatten() {
+        structural(property, &format!("{field}.properties[{name}]"), causes);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+        structural(items, &own("items"), causes);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
+        structural(values, &own("additionalProperties"), causes);
     }
 }
 

@@ -7,6 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 
 use crate::api::object::Object;
 use crate::api::status::{Cause, Status};
+use crate::apiserver::custom::schema;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::{ApiServer, Moment};
 
@@ -67,9 +68,10 @@ impl Strategy for Rules {
             causes.push(Cause::invalid("spec.versions", serde_json::json!(spec.versions), detail));
         }
         for (index, version) in spec.versions.iter().enumerate() {
-            if version.schema.as_ref().is_none_or(|schema| schema.open_api_v3_schema.is_none()) {
-                let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-                causes.push(Cause::required(field, "schemas are required"));
+            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            match version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref()) {
+                None => causes.push(Cause::required(field, "schemas are required")),
+                Some(schema) => schema::structural(schema, &field, &mut causes),
             }
         }
         causes

@@ -1,5 +1,6 @@
 //! The rules of each kind: defaults, what the server decides, validation. One file each.
 
+pub mod config_map;
 pub mod custom_resource;
 pub mod custom_resource_definition;
 pub mod deployment;
@@ -9,7 +10,7 @@ pub mod replicaset;
 pub mod service;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::strategy::{Strategy, entry};
@@ -19,6 +20,8 @@ pub fn all() -> Vec<(&'static KindRef, &'static dyn Strategy)> {
     vec![
         entry::<Namespace>(&namespace::Rules),
         entry::<Pod>(&pod::Rules),
+        entry::<ConfigMap>(&config_map::ConfigMaps),
+        entry::<Secret>(&config_map::Secrets),
         entry::<Service>(&service::Rules),
         entry::<Deployment>(&deployment::Rules),
         entry::<ReplicaSet>(&replicaset::Rules),

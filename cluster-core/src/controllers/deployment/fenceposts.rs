@@ -32,8 +32,8 @@ pub fn scaled(value: Option<&IntOrString>, whole: i32, round_up: bool) -> i32 {
         Some(IntOrString::Int(number)) => *number,
         Some(IntOrString::String(text)) => {
             let percent: i64 = text.strip_suffix('%').and_then(|text| text.parse().ok()).unwrap_or(0);
-            let exact = percent * i64::from(whole);
-            let rounded = if round_up { (exact + 99).div_euclid(100) } else { exact.div_euclid(100) };
+            let exact = percent.saturating_mul(i64::from(whole));
+            let rounded = if round_up { exact.saturating_add(99).div_euclid(100) } else { exact.div_euclid(100) };
             rounded.try_into().unwrap_or(i32::MAX)
         }
     }

@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::{EventNote, Sync, annotations, fenceposts, status, wanted};
+use super::{EventNote, Sync, annotations, status, total, wanted};
 use crate::api::object::Object;
 use crate::api::status::Status;
 use crate::clock::Time;
@@ -130,7 +130,7 @@ impl Sync<'_> {
         metadata.labels = Some(labels);
         metadata.owner_references = Some(vec![deployment.controller_reference()]);
         annotations::note_revision(&mut set, deployment, self.next_revision());
-        annotations::note_size(&mut set, self.replicas, self.replicas + fenceposts::max_surge(self.spec));
+        annotations::note_size(&mut set, self.replicas, self.most());
         set
     }
 
@@ -140,8 +140,7 @@ impl Sync<'_> {
         if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("Recreate") {
             return self.replicas;
         }
-        let total: i32 = self.sets.iter().map(wanted).sum();
-        let room = self.replicas + fenceposts::max_surge(self.spec) - total;
+        let room = self.most() - total(self.sets.iter().map(wanted));
         if room <= 0 { size } else { size + room.min(self.replicas - size) }
     }
 }

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use super::replica_sets::NewSet;
-use super::{Sync, available, fenceposts, wanted};
+use super::{Sync, available, fenceposts, total, wanted};
 use crate::api::object::Object;
 use crate::controllers::pods;
 
@@ -32,15 +32,15 @@ impl Sync<'_> {
         if old.is_empty() {
             return false;
         }
-        let total: i32 = self.sets.iter().map(wanted).sum();
+        let wanted_total = total(self.sets.iter().map(wanted));
         let available_min = self.replicas - fenceposts::max_unavailable(self.spec);
         let new_unavailable = self.new.map_or(0, |new| wanted(&self.sets[new]) - available(&self.sets[new]));
-        let surplus = total - available_min - new_unavailable;
+        let surplus = wanted_total.saturating_sub(available_min).saturating_sub(new_unavailable);
         if surplus <= 0 {
             return false;
         }
         let cleaned = self.shrink_unhealthy(&old, surplus);
-        let available_total: i32 = self.sets.iter().map(available).sum();
+        let available_total = total(self.sets.iter().map(available));
         let shrunk = self.shrink_in_order(&old, available_total - available_min);
         cleaned || shrunk
     }

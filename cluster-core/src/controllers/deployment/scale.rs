@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 
-use super::{Sync, annotations, available, fenceposts, status, wanted};
+use super::{Sync, annotations, available, status, total, wanted};
 use crate::api::object::Object;
 
 impl Sync<'_> {
@@ -43,10 +43,10 @@ impl Sync<'_> {
     }
 
     fn share(&mut self) {
-        let allowed = if self.replicas > 0 { self.replicas + fenceposts::max_surge(self.spec) } else { 0 };
+        let allowed = if self.replicas > 0 { self.most() } else { 0 };
         let mut order: Vec<usize> = (0..self.sets.len()).filter(|index| wanted(&self.sets[*index]) > 0).collect();
-        let total: i32 = order.iter().map(|index| wanted(&self.sets[*index])).sum();
-        let difference = allowed - total;
+        let before = total(order.iter().map(|index| wanted(&self.sets[*index])));
+        let difference = allowed - before;
         // The largest first; of equal ones the newer first when growing, the older first when shrinking.
         order.sort_by_key(|index| {
             let age = if difference > 0 { -(*index as i64) } else { *index as i64 };
@@ -83,7 +83,7 @@ impl Sync<'_> {
         if self.replicas == 0 {
             return -size;
         }
-        let max = f64::from(self.replicas + fenceposts::max_surge(self.spec));
+        let max = f64::from(self.most());
         let known = self.deployment.status::<Deployment>().replicas.unwrap_or(0);
         let max_before = annotations::max_replicas(set).filter(|max| *max != 0).unwrap_or(known);
         if max_before == 0 {

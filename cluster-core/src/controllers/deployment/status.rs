@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::{
     Deployment, DeploymentCondition, DeploymentSpec, DeploymentStatus, ReplicaSet, ReplicaSetStatus,
 };
 
-use super::{Sync, annotations, available, fenceposts, wanted};
+use super::{Sync, annotations, available, fenceposts, total, wanted};
 use crate::api::object::Object;
 use crate::clock::Time;
 
@@ -109,8 +109,8 @@ impl Sync<'_> {
     fn count(&self) -> DeploymentStatus {
         let known = self.status();
         let sum = |count: fn(&ReplicaSetStatus) -> i32| self.sets.iter().map(|set| count(counted(set))).sum::<i32>();
-        let available_total: i32 = self.sets.iter().map(available).sum();
-        let wanted_total: i32 = self.sets.iter().map(wanted).sum();
+        let available_total = total(self.sets.iter().map(available));
+        let wanted_total = total(self.sets.iter().map(wanted));
         let terminating = |set: &Object| match counted(set) {
             status if status.observed_generation.is_none() && status.terminating_replicas.is_none() => Some(0),
             status => status.terminating_replicas,
