@@ -22,8 +22,11 @@ use crate::story;
 
 /// How much virtual time a cell waits for the cluster to settle.
 const SETTLE_SECONDS_MAX: u64 = 60;
-/// A wait that takes longer than this by the wall clock shows how far it is.
-const PROGRESS_AFTER: Duration = Duration::from_millis(400);
+/// A wait shows how far it is when it has been asked so often whether to go on. Not after a time by the wall clock:
+/// whether there is a bar must not depend on how fast the machine is.
+const PROGRESS_AFTER_ASKED: usize = 1000;
+/// The bar moves so often.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(250);
 /// A cell larger than this is refused before it is read (the API refuses objects beyond 3 MiB, too).
 const CELL_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// So many cells can be undone.
@@ -92,12 +95,15 @@ impl Session {
 
     /// Makes the cluster anew; the old one stays if the person interrupts that.
     pub fn reset(&mut self, settings: Settings, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let mut progress = Progress::new(self.language(), Time::ZERO, Duration::from_secs(SETTLE_SECONDS_MAX));
+        let progress = self.progress(Duration::from_secs(SETTLE_SECONDS_MAX));
+        let mut progress = Progress { start: Time::ZERO, ..progress };
         let (cluster, pause) = booted(&settings, |cluster| {
             progress.show(cluster.now(), sink);
             !sink.interrupted()
         });
-        progress.end(sink);
+        if let Some(id) = progress.id() {
+            sink.put(Output::Update { data: text(""), id });
+        }
         self.after_wait(pause)?;
         self.applied.clear();
         self.checkpoints.clear();
@@ -167,7 +173,7 @@ impl Session {
 
     fn progress(&self, limit: Duration) -> Progress {
         let id = format!("kernetes-progress-{}", self.cluster.trace().next_sequence());
-        Progress { id, language: self.language(), start: self.cluster.now(), limit, begun: Instant::now(), shown: None }
+        Progress { id, language: self.language(), start: self.cluster.now(), limit, asked: 0, shown: None }
     }
 
     fn after_wait(&self, pause: Pause) -> Result<(), CellError> {
@@ -395,14 +401,15 @@ struct Progress {
     language: Language,
     start: Time,
     limit: Duration,
-    begun: Instant,
+    asked: usize,
     shown: Option<Instant>,
 }
 
 impl Progress {
     fn show(&mut self, now: Time, sink: &mut dyn Sink) {
-        let due = self.shown.unwrap_or(self.begun).elapsed() >= PROGRESS_AFTER;
-        if !due {
+        self.asked += 1;
+        let due = self.shown.is_none_or(|shown| shown.elapsed() >= PROGRESS_PERIOD);
+        if self.asked < PROGRESS_AFTER_ASKED || !due {
             return;
         }
         let passed = now.since(self.start);

@@ -27,7 +27,41 @@ class KernelTests(jupyter_kernel_test.KernelTests):
     kernel_name = "kernetes"
     language_name = "kubernetes"
     file_extension = ".yaml"
-    code_hello_world = "%echo hello, world"
+    code_hello_world = "echo hello, world"
+    code_stderr = "kubectl get pods"  # "No resources found", and yet exit code 0
+    completion_samples = [
+        {"text": "kubectl desc", "matches": {"describe"}},
+        {"text": "%adv", "matches": {"%advance"}},
+        {"text": "%plot des", "matches": {"desired"}},
+        {"text": "apiVersion: apps/v1\nkind: Dep", "matches": {"Deployment"}},
+        {"text": "apiVersion: apps/v1\nkind: Deployment\nspec:\n  rep", "matches": {"replicas:"}},
+    ]
+    complete_code_samples = [
+        "kubectl get pods",
+        "%advance 30s",
+        "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n",
+        '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}',
+    ]
+    incomplete_code_samples = [
+        "kubectl get pods \\",
+        "echo 'a",
+        "apiVersion: v1\nkind: Namespace\nmetadata:",
+        '{"apiVersion": "v1", "kind": "Namespace"',
+        "%%rust\nfn main() {",
+    ]
+    invalid_code_samples = ["apiVersion: v1\n\tkind: Pod\n", "metadata: name: a\n"]
+    code_page_something = "kubectl explain pods | less"
+    code_generate_error = "%kill pod/none"
+    # Results are kept for scores.
+    code_execute_result = [{"code": "%exercise 01-keep-three\n%check --score 3", "result": "0"}]
+    code_display_data = [
+        {"code": "docker run -d --name web nginx", "mime": "text/plain"},
+        {"code": "%plot pods docker", "mime": "image/svg+xml"},
+    ]
+    code_history_pattern = "*check --score*"
+    supported_history_operations = ("tail", "range", "search")
+    code_inspect_sample = "kubectl get"
+    code_clear_output = "%clear"
 
 
 class IopubWelcomeTests(jupyter_kernel_test.IopubWelcomeTests):

@@ -62,7 +62,9 @@ pub fn check(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     let points = match args.words.as_slice() {
         [] => None,
         ["--score"] => Some(1.0),
-        ["--score", points] => Some(points.parse::<f64>().ok().filter(|p| *p >= 0.0).ok_or_else(|| args.wrong())?),
+        ["--score", points] => {
+            Some(points.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0).ok_or_else(|| args.wrong())?)
+        }
         _ => return Err(args.wrong()),
     };
     let (language, cluster) = (session.language(), session.cluster.clone());
