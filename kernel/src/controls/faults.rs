@@ -18,16 +18,20 @@ pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
         targets => (targets.to_vec(), ""),
     };
     for target in targets {
+        let pod = if target.starts_with("docker/") { None } else { pod_of(session, target)? };
+        // The fault is the cause of what follows, and so comes before it; one that hits nothing has not been.
+        let before = session.cluster.clone();
         session.cluster.record_fault(format!("a container of {target} is killed"));
-        let killed = match target.split_once('/') {
-            Some(("docker", name)) => {
+        let killed = match (target.strip_prefix("docker/"), pod) {
+            (Some(name), _) => {
                 let (host, world) = session.cluster.host_mut();
                 host.kill(name, false, world).is_ok()
             }
-            _ => pod_of(session, target)?
-                .is_some_and(|pod| session.cluster.kill_container(&pod.namespace, &pod.name, container)),
+            (None, Some(pod)) => session.cluster.kill_container(&pod.namespace, &pod.name, container),
+            (None, None) => false,
         };
         if !killed {
+            session.cluster = before;
             let message = match session.language() {
                 Language::Ja => format!("{target} に動いているコンテナはありません"),
                 Language::En => format!("no container of {target} is running"),

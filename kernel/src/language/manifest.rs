@@ -148,13 +148,13 @@ impl<'a> Item<'a> {
         let kind = self.kind(cluster)?;
         // Types first, so that all of an object's wrong types are told by place.
         if let Err(error) = Object::from_json(&kind, self.value.clone()) {
-            let found =
-                self.value.pointer(&pointer(&error.path)).map(|value| format!(", not {value}")).unwrap_or_default();
-            let message = match expected(&kind, &error.path) {
-                Some(expected) => format!("{}: expected {expected}{found}", error.path),
+            let path = known_part(&kind, &error.path);
+            let found = self.value.pointer(&pointer(path)).map(|value| format!(", not {value}")).unwrap_or_default();
+            let message = match expected(&kind, path) {
+                Some(expected) => format!("{path}: expected {expected}{found}"),
                 None => format!("{}: {}", error.path, error.message),
             };
-            return Err(self.problem(message.clone(), vec![(error.path, message)]));
+            return Err(self.problem(message.clone(), vec![(path.to_owned(), message)]));
         }
         let metadata = |field: &str| self.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
         let namespace = if kind.namespaced { metadata("namespace").unwrap_or("default") } else { "" };
@@ -287,6 +287,16 @@ pub fn schema_at(kind: &KindRef, path: &str) -> Option<Schema<'static>> {
         };
     }
     Some(schema)
+}
+
+/// The part of a path that the schema knows: what lies inside of a value of a wrong type is not the mistake.
+fn known_part<'a>(kind: &KindRef, path: &'a str) -> &'a str {
+    let mut known = path;
+    while schema_at(kind, known).is_none() {
+        let Some(end) = known.rfind(['.', '[']) else { return path };
+        known = &known[..end];
+    }
+    known
 }
 
 /// What a field should hold, in words.

@@ -13,6 +13,9 @@ use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validate::dns_label;
 use crate::apiserver::{ApiServer, Moment};
 
+const QUANTITY: &str = "quantities must match the regular expression \
+     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
 pub struct Rules;
 
 impl Strategy for Rules {
@@ -177,10 +180,13 @@ fn validate_container(container: &Container, path: &str, causes: &mut Vec<Cause>
     if let Some(resources) = &container.resources {
         for (field, map) in [("limits", &resources.limits), ("requests", &resources.requests)] {
             for (name, amount) in map.iter().flatten() {
-                if quantity::parse(&amount.0).is_none_or(|millis| millis < 0) {
-                    let path = format!("{path}.resources.{field}[{name}]");
-                    causes.push(Cause::invalid(path, amount.0.as_str(), "must be greater than or equal to 0"));
-                }
+                let detail = match quantity::parse(&amount.0) {
+                    None => QUANTITY,
+                    Some(millis) if millis < 0 => "must be greater than or equal to 0",
+                    Some(_) => continue,
+                };
+                let path = format!("{path}.resources.{field}[{name}]");
+                causes.push(Cause::invalid(path, amount.0.as_str(), detail));
             }
         }
     }
