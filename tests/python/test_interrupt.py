@@ -8,7 +8,7 @@ from jupyter_client.manager import KernelManager
 
 TIMEOUT = 30
 #: What a person may notice; the tests run a build for debugging, on busy machines.
-SECONDS_MAX = 1.0
+SECONDS_MAX = 0.5
 
 WAITING = {
     "advance": "%advance 300h",
