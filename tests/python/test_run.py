@@ -17,7 +17,9 @@ def run(notebook, *arguments):
 
 def executed_by_nbclient(path):
     notebook = nbformat.read(path, nbformat.NO_CONVERT)
-    NotebookClient(notebook, kernel_name="kernetes", record_timing=False).execute()
+    # As Jupyter's server does, which is how the kernel knows in which language the notebook is written.
+    session = os.environ | {"JPY_SESSION_NAME": str(path)}
+    NotebookClient(notebook, kernel_name="kernetes", record_timing=False).execute(env=session)
     return nbformat.writes(notebook) + "\n"
 
 

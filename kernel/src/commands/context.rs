@@ -63,6 +63,7 @@ impl<'a> Context<'a> {
     fn write(&mut self, stream: Stream, text: &str) {
         match self.written.last_mut() {
             Some((last, written)) if *last == stream => written.push_str(text),
+            _ if text.is_empty() => {}
             _ => self.written.push((stream, text.to_owned())),
         }
     }
