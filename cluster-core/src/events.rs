@@ -1,6 +1,8 @@
 //! Events: what components tell about objects, with repeats counted instead of written again.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/>
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use serde_json::json;
 
@@ -13,14 +15,47 @@ use crate::clock::Time;
 use crate::faults::node_of;
 use crate::trace::Actor;
 
-/// Finds the Event that an equal one was written to before, as client-go's correlator does.
+/// So many Events of one source about one object may come at once; then one every five minutes.
+const BURST: f64 = 25.0;
+const REFILL_SECONDS: f64 = 300.0;
+/// From so many different messages of one reason on, within ten minutes, they are combined into one Event.
+const SIMILAR_MAX: usize = 10;
+const SIMILAR_WINDOW: Duration = Duration::from_secs(600);
+
+/// Counts repeats, combines similar Events and drops floods, as client-go's correlator does.
+/// <https://pkg.go.dev/k8s.io/client-go/tools/record#EventCorrelator>
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    known: HashMap<Identity, Known>,
+    /// By who tells and by the uid of the object.
+    sources: HashMap<(Actor, String), Source>,
+    written: u64,
 }
 
-/// What makes two Events the same: source, object, type, reason, message.
-type Identity = (Actor, String, &'static str, String);
+#[derive(Clone, Debug)]
+struct Source {
+    tokens: f64,
+    refilled: Time,
+    groups: Vec<Group>,
+}
+
+/// Events of one source about one object with one reason.
+#[derive(Clone, Debug)]
+struct Group {
+    warning: bool,
+    reason: &'static str,
+    last: Time,
+    told: Vec<Told>,
+    /// The Event into which further ones are combined.
+    combined: Option<Known>,
+}
+
+#[derive(Clone, Debug)]
+struct Told {
+    message: String,
+    /// It counts towards what is combined.
+    fresh: bool,
+    known: Known,
+}
 
 #[derive(Clone, Debug)]
 struct Known {
@@ -29,26 +64,89 @@ struct Known {
 }
 
 impl Recorder {
-    /// The request that records a note: a new Event, or a higher count on the one that said the same.
+    /// The request that records a note: a new Event, or a higher count on the one that said the same; nothing if its
+    /// source has told too much.
     pub fn request(&mut self, actor: &Actor, note: &EventNote, now: Time) -> Option<Request> {
-        let identity = (actor.clone(), note.regarding.uid().to_owned(), note.reason, note.message.clone());
-        if let Some(known) = self.known.get_mut(&identity) {
-            if note.once {
+        let source = self.sources.entry((actor.clone(), note.regarding.uid().to_owned())).or_insert_with(|| Source {
+            tokens: BURST,
+            refilled: now,
+            groups: Vec::new(),
+        });
+        let flooded = note.action.is_empty() && !source.accept(now);
+        let group = source.group(note, now);
+        if let Some(told) = group.told.iter_mut().find(|told| told.message == note.message) {
+            told.fresh = true;
+            if note.once || flooded {
                 return None;
             }
-            known.count += 1;
-            let body = if note.action.is_empty() {
-                json!({"count": known.count, "lastTimestamp": now.to_meta()})
-            } else {
-                json!({"series": {"count": known.count, "lastObservedTime": now.to_micro_time()}})
-            };
-            let kind = KindRef::of::<Event>();
-            return Some(Request::patch(actor, kind, known.key.clone(), PatchType::Merge, body).because("seen again"));
+            return Some(seen_again(actor, &mut told.known, note, None, now));
         }
-        let object = new_event(actor, note, now, self.known.len() as u64);
-        self.known.insert(identity, Known { key: object.key.clone(), count: 1 });
+        let similar = group.told.iter().filter(|told| told.fresh).count() + 1;
+        let combine = note.action.is_empty() && similar >= SIMILAR_MAX;
+        if flooded {
+            return None;
+        }
+        let message = format!("(combined from similar events): {}", note.message);
+        if let Some(known) = group.combined.as_mut().filter(|_| combine) {
+            return Some(seen_again(actor, known, note, Some(&message), now));
+        }
+        self.written += 1;
+        let object = match combine {
+            true => new_event(actor, &EventNote { message, ..note.clone() }, now, self.written),
+            false => new_event(actor, note, now, self.written),
+        };
+        let known = Known { key: object.key.clone(), count: 1 };
+        if combine {
+            group.combined = Some(known);
+        } else {
+            group.told.push(Told { message: note.message.clone(), fresh: true, known });
+        }
         Some(Request::create(actor, object).because(note.reason))
     }
+}
+
+impl Source {
+    /// Takes a token, if there is one.
+    fn accept(&mut self, now: Time) -> bool {
+        let refill = now.since(self.refilled).as_secs_f64() / REFILL_SECONDS;
+        self.tokens = (self.tokens + refill).min(BURST);
+        self.refilled = now;
+        let accepted = self.tokens >= 1.0;
+        if accepted {
+            self.tokens -= 1.0;
+        }
+        accepted
+    }
+
+    fn group(&mut self, note: &EventNote, now: Time) -> &mut Group {
+        let known = self.groups.iter().position(|group| group.reason == note.reason && group.warning == note.warning);
+        let index = known.unwrap_or_else(|| {
+            let (warning, reason) = (note.warning, note.reason);
+            self.groups.push(Group { warning, reason, last: now, told: Vec::new(), combined: None });
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[index];
+        if now.since(group.last) > SIMILAR_WINDOW {
+            group.told.iter_mut().for_each(|told| told.fresh = false);
+        }
+        group.last = now;
+        group
+    }
+}
+
+/// Counts one more on an Event that is there, perhaps with a new message.
+fn seen_again(actor: &Actor, known: &mut Known, note: &EventNote, message: Option<&str>, now: Time) -> Request {
+    known.count += 1;
+    let mut body = if note.action.is_empty() {
+        json!({"count": known.count, "lastTimestamp": now.to_meta()})
+    } else {
+        json!({"series": {"count": known.count, "lastObservedTime": now.to_micro_time()}})
+    };
+    if let Some(message) = message {
+        body["message"] = message.into();
+    }
+    let kind = KindRef::of::<Event>();
+    Request::patch(actor, kind, known.key.clone(), PatchType::Merge, body).because("seen again")
 }
 
 fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object {
@@ -139,5 +237,46 @@ impl EventNote {
 
     pub fn doing(self, action: &'static str) -> EventNote {
         EventNote { action, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+
+    use super::*;
+    use crate::api::request::{Body, Verb};
+
+    fn told(recorder: &mut Recorder, message: &str, at: u64) -> Option<(Verb, String)> {
+        let pod = Object::new::<Pod>("default", "web", Default::default());
+        let note = EventNote::normal(&pod, "Created", message);
+        let request = recorder.request(&"kubelet/node-1".into(), &note, Time::from_secs(at))?;
+        let text = match &request.body {
+            Body::Object(object) => object.spec::<Event>().message.clone().unwrap_or_default(),
+            Body::Json(patch) => patch["count"].to_string(),
+            Body::None => String::new(),
+        };
+        Some((request.verb, text))
+    }
+
+    #[test]
+    fn a_repeat_is_counted() {
+        let mut recorder = Recorder::default();
+        assert_eq!(told(&mut recorder, "a", 0), Some((Verb::Create, "a".into())));
+        assert_eq!(told(&mut recorder, "a", 1), Some((Verb::Patch(PatchType::Merge), "2".into())));
+    }
+
+    #[test]
+    fn many_alike_are_combined_and_a_flood_is_dropped() {
+        let mut recorder = Recorder::default();
+        for number in 0..9 {
+            assert_eq!(told(&mut recorder, &number.to_string(), 0).unwrap().0, Verb::Create);
+        }
+        let combined = Some((Verb::Create, "(combined from similar events): 9".into()));
+        assert_eq!(told(&mut recorder, "9", 0), combined);
+        let passed = (10..40).filter(|number| told(&mut recorder, &number.to_string(), 0).is_some()).count();
+        assert_eq!(passed, 15, "25 at once");
+        assert!(told(&mut recorder, "later", 299).is_none());
+        assert!(told(&mut recorder, "later", 301).is_some(), "then one every five minutes");
     }
 }

