@@ -89,7 +89,10 @@ impl Worker {
         let runtime = &*turn.runtime;
         let statuses = |main: bool| -> Vec<ContainerStatus> {
             let slots = self.slots.iter().filter(|slot| (slot.role == Role::Main) == main);
-            slots.map(|slot| self.container_status(slot, old, runtime)).collect()
+            let mut statuses: Vec<_> = slots.map(|slot| self.container_status(slot, old, runtime)).collect();
+            // A status is large, and each version of it is kept for the trace.
+            statuses.shrink_to_fit();
+            statuses
         };
         let (init, main) = (statuses(false), statuses(true));
         let phase = self.phase(&init, &main);
@@ -310,7 +313,9 @@ impl Conditions<'_> {
         let verdicts = [(has_sandbox, None, None), initialized, ready, containers_ready, (true, None, None)];
         let own = OWN.into_iter().zip(verdicts).map(|(type_, verdict)| self.one(type_, verdict));
         let foreign = self.old.conditions.iter().flatten().filter(|known| !OWN.contains(&known.type_.as_str()));
-        own.chain(foreign.cloned()).collect()
+        let mut all: Vec<_> = own.chain(foreign.cloned()).collect();
+        all.shrink_to_fit();
+        all
     }
 
     /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-readiness-gate>
