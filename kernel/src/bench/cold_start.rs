@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 const SCRIPT: &str = include_str!("cold_start.py");
 
 pub fn run() -> Result<Map<String, Value>, String> {
-    let python = python()
-        .ok_or("no Python with jupyter_client and ipykernel: run `tests/run --setup` first, or set KERNETES_PYTHON")?;
+    let missing =
+        "no Python with jupyter_client and ipykernel: run `kernetes lab` or `tests/run` once, or set KERNETES_PYTHON";
+    let python = python().ok_or(missing)?;
     let kernel = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(python).arg("-c").arg(SCRIPT).arg(kernel).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
@@ -18,11 +19,12 @@ pub fn run() -> Result<Map<String, Value>, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// The project's own environment, looked for from here upwards.
+/// The environment of `kernetes lab`, or else of the tests, looked for from here upwards.
 fn python() -> Option<PathBuf> {
     if let Some(python) = std::env::var_os("KERNETES_PYTHON") {
         return Some(python.into());
     }
     let here = std::env::current_dir().ok()?;
-    here.ancestors().map(|folder| folder.join(Path::new(".kernetes/venv/bin/python"))).find(|python| python.exists())
+    let places = [".kernetes/venv/bin/python", "target/tests/venv/bin/python"].map(Path::new);
+    here.ancestors().flat_map(|folder| places.map(|place| folder.join(place))).find(|python| python.exists())
 }
