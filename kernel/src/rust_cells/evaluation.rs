@@ -58,6 +58,9 @@ pub struct Evaluator {
     can_flush: bool,
     /// Text of stderr that is held until the text of stdout before it has come through.
     stderr: String,
+    /// The last line of stderr that has been put out: a failing `?` tells its error there, perhaps before the cell's end
+    /// has come through.
+    last_line: String,
     bundle: MimeBundle,
 }
 
@@ -84,6 +87,7 @@ impl Evaluator {
             flushes: 0,
             can_flush: false,
             stderr: String::new(),
+            last_line: String::new(),
             bundle: MimeBundle::new(),
         }
     }
@@ -99,7 +103,10 @@ impl Evaluator {
     pub fn evaluate(&mut self, code: &str, sink: &mut dyn Sink) -> Result<Vec<Started>, Failure> {
         let mut run = Run::default();
         let reply = self.request(&Request::Evaluate(code.to_owned()), code, &mut run, sink);
-        let last_error = run.returned_early.then(|| take_last_line(&mut self.stderr));
+        let last_error = run.returned_early.then(|| match take_last_line(&mut self.stderr) {
+            held if held.is_empty() => std::mem::take(&mut self.last_line),
+            held => held,
+        });
         self.put_stderr(sink);
         match reply? {
             Reply::Evaluated(said) => put_said(said, sink),
@@ -314,7 +321,9 @@ impl Evaluator {
     fn put_stderr(&mut self, sink: &mut dyn Sink) {
         if !self.stderr.is_empty() {
             self.put_bundle(sink);
-            sink.put(Output::Stderr(std::mem::take(&mut self.stderr)));
+            let text = std::mem::take(&mut self.stderr);
+            text.lines().next_back().unwrap_or_default().clone_into(&mut self.last_line);
+            sink.put(Output::Stderr(text));
         }
     }
 }
