@@ -38,15 +38,34 @@ pub fn apply(
         }
         found => written(found?)?,
     };
-    let original = current.annotation(LAST_APPLIED).and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let schema = Schema::of(kind);
-    let patch = three_way::patch(&original.unwrap_or_default(), &modified, &current.to_json(), schema);
+    let Difference { patch, patch_type, .. } = difference(kind, &modified, &current.to_json());
     if patch == json!({}) {
         return Ok((current, "unchanged"));
     }
-    let patch_type = if schema.is_some() { PatchType::StrategicMerge } else { PatchType::Merge };
     let patched = api.request(request(Verb::Patch(patch_type), key.clone(), Body::Json(patch)).because("applied"))?;
     let object = written(patched)?;
     let verb = if object.revision == current.revision { "unchanged" } else { "configured" };
     Ok((object, verb))
+}
+
+/// What a client-side apply has to change.
+pub struct Difference {
+    /// `{}` if nothing.
+    pub patch: Value,
+    pub patch_type: PatchType,
+    /// The object says what was applied last.
+    pub tracked: bool,
+}
+
+/// From a manifest (with itself in its annotation) and the object that is there to the patch between them.
+pub fn difference(kind: &KindRef, modified: &Value, current: &Value) -> Difference {
+    let annotations = current.pointer("/metadata/annotations");
+    let text = annotations.and_then(|annotations| annotations.get(LAST_APPLIED)).and_then(Value::as_str);
+    let original = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let schema = Schema::of(kind);
+    Difference {
+        tracked: original.is_some(),
+        patch: three_way::patch(&original.unwrap_or_default(), modified, current, schema),
+        patch_type: if schema.is_some() { PatchType::StrategicMerge } else { PatchType::Merge },
+    }
 }

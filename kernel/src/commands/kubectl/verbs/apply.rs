@@ -1,9 +1,9 @@
 //! `kubectl apply`
 
 use cluster_core::api::request::{Options, PatchType};
-use cluster_core::api::schema::Schema;
 use serde_json::{Value, json};
 
+use super::super::declare::{self, Difference};
 use super::super::failure::{Failure, Outcome, all_of, message, usage};
 use super::super::flags::{duration, integer, optional, switch, text};
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
@@ -11,7 +11,6 @@ use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, Format, OUTPUT, SHOW_
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
 use super::create;
-use super::three_way;
 
 pub const VERB: Verb = Verb {
     name: "apply",
@@ -174,18 +173,13 @@ fn apply(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, 
             return Err(failure.prefixed(&about));
         }
     };
-    let original = current
-        .pointer(&format!("/metadata/annotations/{}", LAST_APPLIED.replace('/', "~1")))
-        .and_then(Value::as_str)
-        .and_then(|text| serde_json::from_str::<Value>(text).ok());
-    if original.is_none() {
+    let Difference { patch, patch_type, tracked } = declare::difference(kind, &modified, &current);
+    if !tracked {
         call.warn(format!(
             "resource {}/{name} is missing the {LAST_APPLIED} annotation which is required by kubectl apply. kubectl apply should only be used on resources created declaratively by either kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically.",
             kind.resource
         ));
     }
-    let schema = Schema::of(kind);
-    let patch = three_way::patch(&original.unwrap_or_default(), &modified, &current, schema);
     let unchanged = patch == json!({});
     if dry_run == DryRun::Client {
         tell(call, item, if unchanged { "unchanged" } else { "configured" }, dry_run)?;
@@ -194,7 +188,6 @@ fn apply(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, 
     let patched = if unchanged {
         current
     } else {
-        let patch_type = if schema.is_some() { PatchType::StrategicMerge } else { PatchType::Merge };
         let about = format!(
             "error when applying patch:\n{}\nto:\n{}\nfor: {source:?}: error when patching {source:?}: ",
             json_line(&patch),
