@@ -6,6 +6,7 @@ use cluster_core::faults::{Edge, Effect, Rule};
 use cluster_core::runtime::host::{Action, Rule as HostRule};
 
 use super::{Args, duration};
+use crate::commands::line;
 use crate::output::{CellError, Output, Sink};
 use crate::session::Session;
 use crate::settings::Language;
@@ -213,7 +214,9 @@ pub fn on(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result
 
 /// What a rule of the host does, from the command that a person would type.
 fn action(command: &str) -> Option<Action> {
-    let words = shell_words::split(command).ok()?;
+    let jobs = line::parse(command).ok()?;
+    let [job] = jobs.as_slice() else { return None };
+    let [words] = job.pipeline.as_slice() else { return None };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["docker", "start", name] => Some(Action::Start((*name).into())),
