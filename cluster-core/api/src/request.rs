@@ -124,7 +124,7 @@ pub enum Response {
 pub struct Answer {
     pub object: Object,
     pub created: bool,
-    /// A delete that is over: the object is gone and this was its last state.
+    /// A delete that is over: the object is gone and this was its last state. Clients are told by a Status.
     pub deleted: bool,
     pub warnings: Arc<[String]>,
 }

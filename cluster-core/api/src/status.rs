@@ -138,6 +138,16 @@ impl Status {
         status
     }
 
+    /// An update that does not say what it is an update of, of a kind that insists on it.
+    pub fn resource_version_required(kind: &super::kind::KindRef, name: &str) -> Status {
+        let cause = Cause::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+        let message =
+            format!("{} \"{name}\" is invalid: {}: {}", kind.qualified_resource(), cause.field, cause.message);
+        let mut status = Status::new(422, "Invalid", message).about(kind, name);
+        status.details.get_or_insert_default().causes = vec![cause];
+        status
+    }
+
     pub fn bad_request(message: impl Into<String>) -> Status {
         Status::new(400, "BadRequest", message)
     }

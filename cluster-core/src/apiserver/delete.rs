@@ -27,7 +27,8 @@ pub fn delete(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         || has_spec_finalizers(&object);
     if grace <= 0 && !held {
         server.remove(&old, request, moment)?;
-        return Ok(gone(old));
+        let deleted = !strategy(&request.kind).returns_deleted();
+        return Ok(Response::Object(Answer { object: old, created: false, deleted, warnings: Arc::new([]) }));
     }
     mark(&mut object, grace, moment);
     if object.same(&old) {
@@ -51,10 +52,6 @@ pub fn delete_collection(
         }
     }
     Ok(Response::List(List { revision: server.store.revision(), ..list }))
-}
-
-fn gone(object: Object) -> Response {
-    Response::Object(Answer { object, created: false, deleted: true, warnings: Arc::new([]) })
 }
 
 fn check_preconditions(old: &Object, request: &Request) -> Result<(), Status> {

@@ -24,8 +24,16 @@ pub trait Strategy: Sync {
         Ok(())
     }
 
-    /// Carries over from the old object what a writer can't change.
-    fn prepare_update(&self, _old: &Object, _new: &mut Object) {}
+    /// Carries over from the old object what a writer can't change, and adds what the server decides.
+    fn prepare_update(
+        &self,
+        _old: &Object,
+        _new: &mut Object,
+        _server: &ApiServer,
+        _moment: &mut Moment<'_>,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
 
     /// Carries over from the old object what a writer of the status can't change, beside the spec.
     fn prepare_status_update(&self, old: &Object, new: &mut Object) {
@@ -49,8 +57,33 @@ pub trait Strategy: Sync {
         Vec::new()
     }
 
-    /// `metadata.generation` counts changes of its spec.
+    /// What is wrong with a status that is written by itself.
+    fn validate_status_update(&self, _old: &Object, _new: &Object) -> Vec<Cause> {
+        Vec::new()
+    }
+
+    /// `metadata.generation` counts its changes, from 1.
     fn tracks_generation(&self) -> bool {
+        false
+    }
+
+    /// This change is one that `metadata.generation` counts.
+    fn changes_generation(&self, old: &Object, new: &Object) -> bool {
+        self.tracks_generation() && !new.same_spec(old)
+    }
+
+    /// A PUT of an object that does not exist creates it.
+    fn creates_on_update(&self) -> bool {
+        false
+    }
+
+    /// A PUT has to say which resourceVersion it changes.
+    fn needs_resource_version(&self) -> bool {
+        false
+    }
+
+    /// A delete answers with the object that it deleted instead of a Status.
+    fn returns_deleted(&self) -> bool {
         false
     }
 

@@ -12,11 +12,21 @@ use crate::api::request::{Answer, PatchType, Request, Response, Verb};
 use crate::api::status::Status;
 
 pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-    let (mut object, warnings) = decode::body(request)?;
-    let kind = &request.kind;
+    let (object, warnings) = decode::body(request)?;
     if object.revision > 0 {
         return Err(Status::internal("resourceVersion should not be set on objects to be created"));
     }
+    create_object(server, request, object, warnings, moment)
+}
+
+fn create_object(
+    server: &mut ApiServer,
+    request: &Request,
+    mut object: Object,
+    warnings: Vec<String>,
+    moment: &mut Moment<'_>,
+) -> Result<Response, Status> {
+    let kind = &request.kind;
     place(request, &mut object)?;
     let strategy = strategy(kind);
     begin(&mut object, strategy, moment);
@@ -39,8 +49,7 @@ pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
 }
 
 pub fn update(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-    let (object, warnings) = decode::body(request)?;
-    let old = read::existing(server, request)?;
+    let (mut object, warnings) = decode::body(request)?;
     if object.key.name != request.key.name {
         let message = format!(
             "the name of the object ({}) does not match the name on the URL ({})",
@@ -48,6 +57,13 @@ pub fn update(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         );
         return Err(Status::bad_request(message));
     }
+    let old = match read::existing(server, request) {
+        Err(_) if request.subresource.is_empty() && strategy(&request.kind).creates_on_update() => {
+            object.revision = 0;
+            return create_object(server, request, object, warnings, moment);
+        }
+        found => found?,
+    };
     replace(server, request, old, object, warnings, moment)
 }
 
@@ -84,18 +100,22 @@ pub fn replace(
     }
     check_uid(&old, &new)?;
     let strategy = strategy(kind);
+    if new.revision == 0 && strategy.needs_resource_version() {
+        return Err(Status::resource_version_required(kind, &old.key.name));
+    }
     keep_metadata(&old, &mut new);
     if request.subresource == "status" {
         new.set_spec_part(old.spec_part().clone());
         strategy.prepare_status_update(&old, &mut new);
+        refuse(&new, strategy.validate_status_update(&old, &new))?;
     } else {
         if kind.has_subresource("status") {
             new.set_status_part(old.status_part().clone());
         }
         strategy.default(&mut new);
-        strategy.prepare_update(&old, &mut new);
+        strategy.prepare_update(&old, &mut new, server, moment)?;
         admission::admit(server, request, Some(&old), &mut new, moment)?;
-        if strategy.tracks_generation() && !new.same_spec(&old) {
+        if strategy.changes_generation(&old, &new) {
             let generation = old.metadata().generation.unwrap_or(0) + 1;
             new.metadata_mut().generation = Some(generation);
         }

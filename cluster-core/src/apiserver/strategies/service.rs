@@ -47,7 +47,7 @@ impl Strategy for Rules {
         Ok(())
     }
 
-    fn prepare_update(&self, old: &Object, new: &mut Object) {
+    fn prepare_update(&self, old: &Object, new: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
         let (old, new) = (old.spec::<Service>(), new.spec_mut::<Service>());
         if new.cluster_ip.is_none() && new.type_.as_deref() != Some("ExternalName") {
             new.cluster_ip = old.cluster_ip.clone();
@@ -58,6 +58,7 @@ impl Strategy for Rules {
                 old.ports.iter().flatten().find(|known| known.port == port.port && known.protocol == port.protocol);
             port.node_port = same.and_then(|known| known.node_port);
         }
+        Ok(())
     }
 
     fn validate(&self, object: &Object) -> Vec<Cause> {
