@@ -52,8 +52,7 @@ impl Cause {
     }
 
     pub fn unsupported(field: impl Into<String>, value: impl Into<Value>, supported: &[&str]) -> Cause {
-        let mut supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
-        supported.sort();
+        let supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
         let message =
             format!("Unsupported value: {}: supported values: {}", shown(&value.into()), supported.join(", "));
         Cause { reason: "FieldValueNotSupported", message, field: field.into() }
@@ -62,6 +61,12 @@ impl Cause {
     pub fn too_long(field: impl Into<String>, bytes_max: usize) -> Cause {
         let message = format!("Too long: may not be more than {bytes_max} bytes");
         Cause { reason: "FieldValueTooLong", message, field: field.into() }
+    }
+
+    pub fn too_many(field: impl Into<String>, items: usize, items_max: usize) -> Cause {
+        let noun = if items_max == 1 { "item" } else { "items" };
+        let message = format!("Too many: {items}: must have at most {items_max} {noun}");
+        Cause { reason: "FieldValueTooMany", message, field: field.into() }
     }
 
     pub fn not_found(field: impl Into<String>, value: impl Into<Value>) -> Cause {
@@ -73,8 +78,31 @@ impl Cause {
     }
 }
 
+/// A value in a message: a text as Go quotes it, all else as JSON.
 fn shown(value: &Value) -> String {
-    value.to_string()
+    match value {
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            control if control.is_control() && control.is_ascii() => {
+                quoted.push_str(&format!("\\x{:02x}", u32::from(control)))
+            }
+            control if control.is_control() => quoted.push_str(&format!("\\u{:04x}", u32::from(control))),
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 impl Status {
@@ -120,7 +148,13 @@ impl Status {
 
     /// One or more fields are wrong.
     pub fn invalid(kind: &super::kind::KindRef, name: &str, causes: Vec<Cause>) -> Status {
-        let list: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let mut list: Vec<String> = Vec::new();
+        for text in causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)) {
+            // What two checks found is told once.
+            if !list.contains(&text) {
+                list.push(text);
+            }
+        }
         let list = match list.as_slice() {
             [one] => one.clone(),
             more => format!("[{}]", more.join(", ")),

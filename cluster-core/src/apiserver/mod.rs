@@ -13,7 +13,7 @@ pub mod strategies;
 pub mod strategy;
 pub mod subresources;
 pub mod table;
-pub mod validate;
+pub mod validation;
 pub mod write;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::strategies;
+use super::validation::names;
 use super::{ApiServer, Moment};
 use crate::api::kind::{KindRef, Resource};
 use crate::api::kinds;
@@ -11,6 +12,11 @@ use crate::api::status::{Cause, Status};
 
 /// The rules of one kind. The defaults of this trait hold for kinds without any.
 pub trait Strategy: Sync {
+    /// What is wrong with the name of an object of this kind.
+    fn check_name(&self, name: &str) -> Vec<String> {
+        names::dns_subdomain(name)
+    }
+
     /// Fills in what the writer left out.
     fn default(&self, _object: &mut Object) {}
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::strategy::{Strategy, strategy};
-use super::{ApiServer, Moment, admission, decode, patch as patches, read, validate};
+use super::validation::metadata;
+use super::{ApiServer, Moment, admission, decode, patch as patches, read};
 use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::request::{Answer, PatchType, Request, Response, Verb};
-use crate::api::status::Status;
+use crate::api::status::{Cause, Status};
 
 pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let (object, warnings) = decode::body(request)?;
@@ -40,7 +41,7 @@ fn create_object(
     }
     admission::admit(server, request, None, &mut object, moment)?;
     strategy.prepare_create(&mut object, server, moment)?;
-    let mut causes = validate::metadata(&object);
+    let mut causes = metadata::validate(&object, strategy);
     causes.extend(strategy.validate(&object));
     refuse(&object, causes)?;
     admission::check(server, request, None, &object)?;
@@ -119,7 +120,7 @@ pub fn replace(
             let generation = old.metadata().generation.unwrap_or(0) + 1;
             new.metadata_mut().generation = Some(generation);
         }
-        let mut causes = validate::metadata_update(&old, &new);
+        let mut causes = metadata::validate_update(&old, &new);
         causes.extend(strategy.validate(&new));
         causes.extend(strategy.validate_update(&old, &new));
         refuse(&new, causes)?;
@@ -215,6 +216,7 @@ fn keep_metadata(old: &Object, new: &mut Object) {
     new.key = old.key.clone();
 }
 
-fn refuse(object: &Object, causes: Vec<crate::api::status::Cause>) -> Result<(), Status> {
+fn refuse(object: &Object, causes: impl Into<Vec<Cause>>) -> Result<(), Status> {
+    let causes = causes.into();
     if causes.is_empty() { Ok(()) } else { Err(Status::invalid(&object.kind, &object.key.name, causes)) }
 }

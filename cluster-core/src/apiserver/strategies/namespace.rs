@@ -5,11 +5,16 @@ use k8s_openapi::api::core::v1::Namespace;
 use crate::api::object::Object;
 use crate::api::status::Status;
 use crate::apiserver::strategy::Strategy;
+use crate::apiserver::validation::names;
 use crate::apiserver::{ApiServer, Moment};
 
 pub struct Rules;
 
 impl Strategy for Rules {
+    fn check_name(&self, name: &str) -> Vec<String> {
+        names::dns_label(name)
+    }
+
     fn default(&self, object: &mut Object) {
         let name = object.key.name.to_string();
         if !name.is_empty() && object.label("kubernetes.io/metadata.name") != Some(&name) {

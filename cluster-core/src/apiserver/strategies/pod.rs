@@ -10,7 +10,7 @@ use crate::api::object::Object;
 use crate::api::quantity;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
-use crate::apiserver::validate::dns_label;
+use crate::apiserver::validation::names::dns_label;
 use crate::apiserver::{ApiServer, Moment};
 
 const QUANTITY: &str = "quantities must match the regular expression \
@@ -165,8 +165,9 @@ pub fn validate_spec(spec: &PodSpec, path: &str) -> Vec<Cause> {
 fn validate_container(container: &Container, path: &str, causes: &mut Vec<Cause>) {
     if container.name.is_empty() {
         causes.push(Cause::required(format!("{path}.name"), ""));
-    } else if let Some(detail) = dns_label(&container.name) {
-        causes.push(Cause::invalid(format!("{path}.name"), container.name.as_str(), detail));
+    } else {
+        let details = dns_label(&container.name).into_iter();
+        causes.extend(details.map(|detail| Cause::invalid(format!("{path}.name"), container.name.as_str(), detail)));
     }
     if container.image.as_deref().unwrap_or_default().is_empty() {
         causes.push(Cause::required(format!("{path}.image"), ""));

@@ -9,7 +9,8 @@ use crate::api::object::Object;
 use crate::api::selector::Selector;
 use crate::api::status::Cause;
 use crate::apiserver::strategy::Strategy;
-use crate::apiserver::validate;
+use crate::apiserver::validation::field::{Causes, Path};
+use crate::apiserver::validation::metadata;
 
 pub struct Rules;
 
@@ -56,7 +57,9 @@ pub fn validate_parts(replicas: Option<i32>, selector: &LabelSelector, template:
         ));
     }
     if let Some(labels) = labels {
-        causes.extend(validate::labels(labels, "spec.template.metadata.labels"));
+        let mut wrong = Causes::new();
+        metadata::labels(&mut wrong, labels, &Path::new("spec.template.metadata.labels"));
+        causes.extend(wrong);
     }
     let spec = template.spec.clone().unwrap_or_default();
     causes.extend(pod::validate_spec(&spec, "spec.template.spec"));

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use crate::api::object::Object;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
+use crate::apiserver::validation::names;
 use crate::apiserver::{ApiServer, Moment};
 use crate::store::Change;
 
@@ -20,6 +21,10 @@ const NODE_PORTS: std::ops::RangeInclusive<i32> = 30000..=32767;
 pub struct Rules;
 
 impl Strategy for Rules {
+    fn check_name(&self, name: &str) -> Vec<String> {
+        names::dns_label(name)
+    }
+
     fn default(&self, object: &mut Object) {
         let spec = object.spec_mut::<Service>();
         let service_type = spec.type_.get_or_insert_with(|| "ClusterIP".into()).clone();
