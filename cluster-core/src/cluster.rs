@@ -13,6 +13,7 @@ use crate::api::object::Object;
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
+use crate::apiserver::watching::OpenWatch;
 use crate::clock::{Class, Time};
 use crate::controllers;
 use crate::controllers::controller::Controller;
@@ -38,13 +39,15 @@ pub struct Config {
     pub seed: u64,
     pub nodes: usize,
     pub settings: Settings,
+    /// The moment at which it begins: a live one begins now.
+    pub start: Time,
     /// Components that are not started: `kube-scheduler`, `kube-controller-manager`, `kubelet`, `kube-proxy`.
     pub without: Vec<String>,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { seed: 1, nodes: 3, settings: Settings::default(), without: Vec::new() }
+        Config { seed: 1, nodes: 3, settings: Settings::default(), start: Time::ZERO, without: Vec::new() }
     }
 }
 
@@ -82,6 +85,7 @@ pub enum Pause {
 impl Cluster {
     pub fn new(config: Config) -> Cluster {
         let mut world = World::new(config.seed, config.settings);
+        world.advance_to(config.start);
         let runs = |component: &str| !config.without.iter().any(|without| without == component);
         bootstrap(&mut world);
         let mut cluster = Cluster {
@@ -139,6 +143,16 @@ impl Cluster {
         self.world.now
     }
 
+    /// The moment at which something happens next.
+    pub fn next_due(&self) -> Option<Time> {
+        self.world.timeline().next_at()
+    }
+
+    /// Opens a watch for a client from outside.
+    pub fn open_watch(&self, request: &Request) -> Result<OpenWatch, Status> {
+        self.world.apiserver.open_watch(request)
+    }
+
     pub fn trace(&self) -> &Trace {
         &self.world.trace
     }
@@ -177,6 +191,11 @@ impl Cluster {
 
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&KindRef> {
         self.world.apiserver.kind(api_version, kind)
+    }
+
+    /// The kind of a group, version and plural resource, as URLs name it.
+    pub fn resource(&self, group: &str, version: &str, resource: &str) -> Option<&KindRef> {
+        self.world.apiserver.resource(group, version, resource)
     }
 
     /// Objects of one kind as rows, as the apiserver prints them at this moment.

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod commands;
 pub mod controls;
 pub mod exit;
+pub mod gateway;
 pub mod grading;
 pub mod jupyter;
 pub mod lab;

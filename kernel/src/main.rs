@@ -27,6 +27,7 @@ enum Command {
     Kernel(kernetes::jupyter::Launch),
     Lab(kernetes::lab::Lab),
     Run(kernetes::notebook::Run),
+    Serve(kernetes::gateway::Serve),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Kernel(launch) => launch.start(),
         Command::Lab(lab) => lab.start(),
         Command::Run(run) => run.start(),
+        Command::Serve(serve) => serve.start(),
     });
     // The panic itself has already been told on stderr.
     exit::code(outcome.unwrap_or_else(|_| Err(Failure::Fault("stopped by an internal fault".to_owned()))))

@@ -10,6 +10,24 @@ use super::selector::{FieldSelector, Selector};
 use super::{Key, Name};
 use crate::cause::{Actor, Causes};
 
+/// Every subresource of a built-in kind.
+pub const SUBRESOURCES: &[&str] = &[
+    "approval",
+    "attach",
+    "binding",
+    "ephemeralcontainers",
+    "eviction",
+    "exec",
+    "finalize",
+    "log",
+    "portforward",
+    "proxy",
+    "resize",
+    "scale",
+    "status",
+    "token",
+];
+
 /// One request of one client.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -93,7 +111,7 @@ pub struct Options {
     pub resource_version: String,
     pub resource_version_match: String,
     pub bookmarks: bool,
-    pub send_initial_events: bool,
+    pub send_initial_events: Option<bool>,
 }
 
 /// What happens to fields that the kind does not have.

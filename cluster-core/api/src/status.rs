@@ -182,6 +182,30 @@ impl Status {
         status
     }
 
+    /// Options of a request that do not go together: kind `ListOptions`, `DeleteOptions` …
+    pub fn invalid_options(kind: &str, causes: Vec<Cause>) -> Status {
+        let list: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let list = if causes.len() == 1 { list.concat() } else { format!("[{}]", list.join(", ")) };
+        let message = format!("{kind}.meta.k8s.io \"\" is invalid: {list}");
+        let details = Details { group: "meta.k8s.io".into(), kind: kind.into(), causes, ..Details::default() };
+        Status { details: Some(Box::new(details)), ..Status::new(422, "Invalid", message) }
+    }
+
+    /// A fault that Kubernetes gives no reason for.
+    pub fn unexplained(message: impl Into<String>) -> Status {
+        Status::new(500, "", message)
+    }
+
+    /// Nothing is served at this place.
+    pub fn unknown_resource() -> Status {
+        let status = Status::new(404, "NotFound", "the server could not find the requested resource");
+        Status { details: Some(Box::default()), ..status }
+    }
+
+    pub fn unauthorized() -> Status {
+        Status::new(401, "Unauthorized", "Unauthorized")
+    }
+
     pub fn bad_request(message: impl Into<String>) -> Status {
         Status::new(400, "BadRequest", message)
     }
@@ -201,6 +225,24 @@ impl Status {
 
     pub fn unsupported_media_type(message: impl Into<String>) -> Status {
         Status::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// A body that is not read to its end.
+    pub fn too_large(bytes_max: usize) -> Status {
+        let message = format!("Request entity too large: limit is {bytes_max}");
+        Status::new(413, "RequestEntityTooLarge", message)
+    }
+
+    pub fn not_acceptable(message: impl Into<String>) -> Status {
+        Status::new(406, "NotAcceptable", message)
+    }
+
+    pub fn unsupported_patch() -> Status {
+        Status::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: \
+             application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+             application/apply-patch+yaml, application/apply-patch+cbor",
+        )
     }
 
     pub fn internal(message: impl Into<String>) -> Status {
@@ -237,8 +279,11 @@ impl Status {
     pub fn to_json(&self) -> Value {
         let mut status = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if let (Some(details), Value::Object(fields)) = (&self.details, &mut status) {
             fields.insert("details".into(), details.to_json());
         }

@@ -14,6 +14,7 @@ pub mod strategy;
 pub mod subresources;
 pub mod table;
 pub mod validation;
+pub mod watching;
 pub mod write;
 
 use std::sync::Arc;

@@ -1,0 +1,140 @@
+//! Answers as bytes: objects, lists, tables and statuses in the form that was asked for.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response as HttpResponse, StatusCode, header};
+use cluster_core::api::object::Object;
+use cluster_core::api::request::{Answer, List, Request, Response, Verb};
+use cluster_core::api::status::Status;
+use serde_json::{Map, Value, json};
+
+use super::accept::{Form, Syntax, Wanted};
+use super::handle::Reply;
+use super::query::Query;
+
+pub fn reply(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> HttpResponse<Body> {
+    match reply {
+        Reply::Table { table, revision } => {
+            value(StatusCode::OK, &table.to_json(revision, |object| row_object(object, query)), wanted)
+        }
+        Reply::Response(Response::List(list)) => value(StatusCode::OK, &list_json(&list, wanted.form), wanted),
+        Reply::Response(Response::Object(answer)) => {
+            let code = if answer.created { StatusCode::CREATED } else { StatusCode::OK };
+            let body = match request.verb {
+                Verb::Delete if answer.deleted => deleted(request, &answer),
+                _ => object(&answer.object, wanted.form),
+            };
+            let mut response = value(code, &body, wanted);
+            for warning in answer.warnings.iter() {
+                if let Ok(header) = HeaderValue::from_str(&format!("299 - {}", quoted(warning))) {
+                    response.headers_mut().append(header::WARNING, header);
+                }
+            }
+            response
+        }
+    }
+}
+
+/// A warning's text as a quoted string of HTTP, which holds no control characters.
+fn quoted(text: &str) -> String {
+    let clean: String = text.chars().filter(|character| !character.is_control()).collect();
+    format!("\"{}\"", clean.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// An object in a form other than a table.
+pub fn object(object: &Object, form: Form) -> Value {
+    match form {
+        Form::Metadata => {
+            let mut partial = Map::new();
+            partial.insert("kind".into(), "PartialObjectMetadata".into());
+            partial.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+            partial.insert("metadata".into(), object.metadata_json());
+            Value::Object(partial)
+        }
+        Form::Whole | Form::Table => object.to_json(),
+    }
+}
+
+/// What a table's row carries of its object (`includeObject`).
+pub fn row_object(object: &Object, query: &Query) -> Option<Value> {
+    match query.get("includeObject") {
+        Some("None") => None,
+        Some("Object") => Some(object.to_json()),
+        _ => Some(self::object(object, Form::Metadata)),
+    }
+}
+
+fn list_json(list: &List, form: Form) -> Value {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), list.revision.to_string().into());
+    if !list.continue_token.is_empty() {
+        metadata.insert("continue".into(), list.continue_token.as_str().into());
+    }
+    if let Some(remaining) = list.remaining {
+        metadata.insert("remainingItemCount".into(), remaining.into());
+    }
+    let items: Vec<Value> = list
+        .items
+        .iter()
+        .map(|item| {
+            let mut item = object(item, form);
+            // The list says what its items are; items of custom kinds say it again.
+            if form == Form::Whole
+                && list.kind.schema.is_none()
+                && let Value::Object(fields) = &mut item
+            {
+                fields.remove("kind");
+                fields.remove("apiVersion");
+            }
+            item
+        })
+        .collect();
+    let (kind, version) = match form {
+        Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        _ => (format!("{}List", list.kind.kind), list.kind.api_version()),
+    };
+    json!({"kind": kind, "apiVersion": version, "metadata": metadata, "items": items})
+}
+
+/// `Success`, about an object that is gone.
+fn deleted(request: &Request, answer: &Answer) -> Value {
+    let mut details = Map::new();
+    details.insert("name".into(), Value::String(answer.object.key.name.to_string()));
+    if !request.kind.group.is_empty() {
+        details.insert("group".into(), Value::String(request.kind.group.to_string()));
+    }
+    details.insert("kind".into(), Value::String(request.kind.resource.to_string()));
+    details.insert("uid".into(), answer.object.uid().into());
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+pub fn status(status: &Status) -> HttpResponse<Body> {
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let wanted = Wanted { form: Form::Whole, syntax: Syntax::Json, pretty: false };
+    let mut response = value(code, &status.to_json(), wanted);
+    let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    if retry > 0 {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry));
+    }
+    response
+}
+
+pub fn value(code: StatusCode, value: &Value, wanted: Wanted) -> HttpResponse<Body> {
+    let (content_type, text) = match (wanted.syntax, wanted.pretty) {
+        (Syntax::Yaml, _) => ("application/yaml", crate::yaml::print(value)),
+        (Syntax::Json, true) => ("application/json", format!("{value:#}")),
+        (Syntax::Json, false) => ("application/json", value.to_string()),
+    };
+    bytes(code, content_type, text)
+}
+
+pub fn bytes(code: StatusCode, content_type: &'static str, body: impl Into<Body>) -> HttpResponse<Body> {
+    let mut response = HttpResponse::new(body.into());
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if let Ok(id) = HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()) {
+        headers.insert("Audit-Id", id);
+    }
+    response
+}

@@ -1,0 +1,174 @@
+//! One HTTP request after the other: who asks, what for, in which form; the apiserver decides, this writes it down.
+
+use std::sync::Arc;
+
+use axum::body::{Body as HttpBody, to_bytes};
+use axum::http::{HeaderMap, Method, Request as HttpRequest, Response as HttpResponse, header};
+use cluster_core::Cluster;
+use cluster_core::api::Key;
+use cluster_core::api::request::{Body, Options, Request, Response, SUBRESOURCES, Verb};
+use cluster_core::api::status::Status;
+use cluster_core::apiserver::table::Table;
+
+use super::accept::{Form, Wanted, negotiate};
+use super::live::Live;
+use super::query::Query;
+use super::route::{Place, Route, route};
+use super::{answer, authenticate, body, documents, stream};
+
+/// As kube-apiserver limits bodies (`--max-resource-write-bytes` aside): 3 MiB.
+const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+pub struct Gateway {
+    pub live: Live,
+    pub credentials: authenticate::Credentials,
+}
+
+/// An answer that is ready to be written.
+pub enum Reply {
+    Response(Response),
+    Table { table: Table, revision: u64 },
+}
+
+/// Answers anything, a refusal included.
+pub async fn handle(gateway: Arc<Gateway>, request: HttpRequest<HttpBody>) -> HttpResponse<HttpBody> {
+    match respond(&gateway, request).await {
+        Ok(response) => response,
+        Err(status) => answer::status(&status),
+    }
+}
+
+async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<HttpResponse<HttpBody>, Status> {
+    let (head, http_body) = request.into_parts();
+    authenticate::user(&gateway.credentials, &head.headers)?;
+    let query = Query::parse(head.uri.query());
+    let place = match route(head.uri.path()) {
+        Route::Resource(place) => place,
+        Route::Other => return documents::respond(gateway, &head, &query).await,
+    };
+    let mut wanted = negotiate(text(&head.headers, header::ACCEPT))?;
+    wanted.pretty = query.get("pretty").is_some_and(|value| value != "false" && value != "0");
+    let bytes = to_bytes(http_body, BODY_BYTES_MAX).await.map_err(|_| Status::too_large(BODY_BYTES_MAX))?;
+    let content_type = text(&head.headers, header::CONTENT_TYPE).unwrap_or_default();
+
+    let (verb, watch) = verb(&head.method, &place, &query, content_type)?;
+    let mut options = query.options()?;
+    if options.field_manager.is_empty() {
+        options.field_manager = program(&head.headers).to_owned();
+    }
+    let body = match verb {
+        Verb::Create | Verb::Update => body::object(content_type, &bytes)?,
+        Verb::Patch(patch_type) => body::patch(patch_type, &bytes)?,
+        Verb::Delete | Verb::DeleteCollection => {
+            body::delete_options(content_type, &bytes, &mut options)?;
+            Body::None
+        }
+        _ => Body::None,
+    };
+    let actor = program(&head.headers).into();
+    let timeout = query.timeout()?;
+    let ask = move |cluster: &mut Cluster| -> Result<(Request, Option<Reply>), Status> {
+        let request = request_of(cluster, &place, verb, actor, body, options)?;
+        if watch {
+            return Ok((request, None));
+        }
+        let reply = reply(cluster, request.clone(), wanted)?;
+        Ok((request, Some(reply)))
+    };
+    let (request, reply) = gateway.live.ask(ask).await.map_err(gone)??;
+    match reply {
+        Some(reply) => Ok(answer::reply(&request, reply, wanted, &query)),
+        None => stream::watch(gateway.live.clone(), request, wanted, timeout, &query).await,
+    }
+}
+
+pub fn gone(_: super::live::Gone) -> Status {
+    Status::unavailable("the cluster is shutting down")
+}
+
+pub fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The program that asks, by its user agent: `kubectl` of `kubectl/v1.36.4 (linux/amd64) …`.
+fn program(headers: &HeaderMap) -> &str {
+    let agent = text(headers, header::USER_AGENT).unwrap_or_default();
+    match agent.split('/').next().unwrap_or_default().trim() {
+        "" => "unknown",
+        program => program,
+    }
+}
+
+/// What a method asks for at a place, and whether it is a watch.
+fn verb(method: &Method, place: &Place, query: &Query, content_type: &str) -> Result<(Verb, bool), Status> {
+    let collection = place.name.is_empty();
+    let verb = match method.as_str() {
+        "GET" | "HEAD" if place.watch => return Ok((Verb::Watch, true)),
+        "GET" | "HEAD" if collection && query.is_true("watch") => return Ok((Verb::Watch, true)),
+        "GET" | "HEAD" if collection => Verb::List,
+        "GET" | "HEAD" => Verb::Get,
+        "POST" if collection || !place.subresource.is_empty() => Verb::Create,
+        "PUT" if !collection => Verb::Update,
+        "PATCH" if !collection => match body::patch_type(content_type) {
+            Some(patch_type) => Verb::Patch(patch_type),
+            None => return Err(Status::unsupported_patch()),
+        },
+        "DELETE" if collection => Verb::DeleteCollection,
+        "DELETE" => Verb::Delete,
+        _ => return Err(not_allowed()),
+    };
+    Ok((verb, false))
+}
+
+fn not_allowed() -> Status {
+    Status::method_not_allowed("the server does not allow this method on the requested resource")
+}
+
+/// The request that a place means, if it is served.
+fn request_of(
+    cluster: &Cluster,
+    place: &Place,
+    verb: Verb,
+    actor: cluster_core::trace::Actor,
+    body: Body,
+    options: Options,
+) -> Result<Request, Status> {
+    let kind = cluster.resource(&place.group, &place.version, &place.resource).cloned();
+    let kind = kind.ok_or_else(Status::unknown_resource)?;
+    if !kind.namespaced && !place.namespace.is_empty() {
+        return Err(Status::unknown_resource());
+    }
+    let mut request = Request::new(&actor, verb, &kind, Key::new(place.namespace.as_str(), place.name.as_str()));
+    if !place.subresource.is_empty() {
+        let known = SUBRESOURCES.iter().find(|known| **known == place.subresource);
+        request.subresource =
+            known.filter(|subresource| kind.has_subresource(subresource)).ok_or_else(Status::unknown_resource)?;
+    } else if !kind.allows(verb.as_str()) {
+        return Err(not_allowed());
+    }
+    if kind.namespaced && place.namespace.is_empty() && !matches!(verb, Verb::List | Verb::Watch) {
+        return Err(not_allowed());
+    }
+    if place.watch && !place.name.is_empty() {
+        request.key.name = Default::default();
+    }
+    request.body = body;
+    request.options = options;
+    Ok(request)
+}
+
+fn reply(cluster: &mut Cluster, request: Request, wanted: Wanted) -> Result<Reply, Status> {
+    let kind = request.kind.clone();
+    let response = cluster.request(request)?;
+    if wanted.form != Form::Table {
+        return Ok(Reply::Response(response));
+    }
+    Ok(match response {
+        Response::Object(answer) if answer.deleted => Reply::Response(Response::Object(answer)),
+        Response::Object(answer) => {
+            let revision = answer.object.revision;
+            Reply::Table { table: cluster.table(&kind, &[answer.object]), revision }
+        }
+        Response::List(list) => Reply::Table { table: cluster.table(&kind, &list.items), revision: list.revision },
+    })
+}

@@ -1,0 +1,98 @@
+//! `kernetes serve`: the Kubernetes API over HTTPS, in front of a cluster that lives by the wall clock. Here bytes
+//! become requests and responses bytes; what is granted and what it means the apiserver decides.
+//!
+//! The way of a request, in the order of the modules: `server` (connections, TLS) → `handle` → `authenticate` →
+//! `route`, `query`, `accept`, `body` → `live` (the cluster's thread) → `answer`, or `stream` for a watch.
+
+mod accept;
+mod answer;
+mod authenticate;
+mod body;
+mod documents;
+mod handle;
+mod kubeconfig;
+pub mod live;
+mod query;
+mod route;
+mod server;
+mod stream;
+mod tls;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cluster_core::clock::Time;
+use cluster_core::{Cluster, Config};
+
+use crate::exit::{Answer, Failure, Outcome};
+use live::Live;
+
+const COMPONENTS: &[&str] = &["kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
+
+/// Serve the cluster as a Kubernetes API server over HTTPS, live
+#[derive(clap::Args)]
+pub struct Serve {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// Write a kubeconfig there once the server answers
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    #[arg(long, default_value_t = 3, value_name = "COUNT")]
+    nodes: usize,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Virtual seconds that pass in a second
+    #[arg(long, default_value_t = 1.0)]
+    speed: f64,
+    /// Components that are not started
+    #[arg(long, value_delimiter = ',', value_name = "COMPONENT,…", value_parser = clap::builder::PossibleValuesParser::new(COMPONENTS))]
+    without: Vec<String>,
+}
+
+impl Serve {
+    pub fn start(self) -> Outcome {
+        if !(self.speed.is_finite() && self.speed > 0.0) {
+            return Err(Failure::Usage(format!("--speed {}: expected a number above 0", self.speed)));
+        }
+        let config = Config {
+            seed: self.seed,
+            nodes: self.nodes,
+            start: now(),
+            without: self.without.clone(),
+            ..Config::default()
+        };
+        let fault = |what: &str, error: &dyn std::fmt::Display| Failure::Fault(format!("{what}: {error}"));
+        let live = Live::start(Cluster::new(config), self.speed).map_err(|error| fault("no thread", &error))?;
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| fault("cannot start the event loop", &error))?
+            .block_on(self.serve(live))?;
+        Ok(Answer::Yes)
+    }
+
+    async fn serve(self, live: Live) -> Result<(), Failure> {
+        let server = server::Server::bind(self.listen, live)
+            .await
+            .map_err(|error| Failure::Fault(format!("cannot listen at {}: {error}", self.listen)))?;
+        println!("{}", server.url());
+        if let Some(path) = &self.kubeconfig_out {
+            kubeconfig::write(path, &server.kubeconfig())
+                .map_err(|error| Failure::Fault(format!("cannot write {}: {error}", path.display())))?;
+        }
+        tokio::select! {
+            () = server.run() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        Ok(())
+    }
+}
+
+/// The moment of the wall clock, as virtual time has it.
+fn now() -> Time {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_microsecond(micros).map_or(Time::ZERO, Time::from_timestamp)
+}
