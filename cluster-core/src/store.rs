@@ -1,5 +1,6 @@
 //! etcd's part: one revision counter, compare-and-swap, the history of changes, compaction. It knows no kind's meaning.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::HashMap;
@@ -43,7 +44,7 @@ pub type Log = imbl::Vector<Arc<Change>>;
 /// Objects and history of one kind.
 #[derive(Clone, Default)]
 struct Table {
-    objects: imbl::OrdMap<Key, Object>,
+    objects: Objects,
     log: Log,
     /// The part of the log that concerns one value of the kind's index (the node of a pod).
     partitions: HashMap<Name, Log>,
@@ -57,6 +58,9 @@ pub struct Store {
 }
 
 /// Why a write was not made.
+/// The objects of one kind.
+pub type Objects = imbl::OrdMap<Key, Object>;
+
 #[derive(Debug)]
 pub enum Refusal {
     Exists(Box<Object>),
@@ -91,8 +95,28 @@ impl Store {
     }
 
     /// All objects of a kind as they are now, by namespace and name. Cloning the map keeps this moment.
-    pub fn objects(&self, kind: &KindRef) -> &imbl::OrdMap<Key, Object> {
+    pub fn objects(&self, kind: &KindRef) -> &Objects {
         &self.tables[kind.slot].objects
+    }
+
+    /// All objects of a kind as they were at a revision: what has happened since is undone. `None` if that is history
+    /// which has been compacted.
+    pub fn objects_at(&self, kind: &KindRef, revision: u64) -> Option<Cow<'_, Objects>> {
+        let table = &self.tables[kind.slot];
+        if table.log.back().is_none_or(|last| last.revision <= revision) {
+            return Some(Cow::Borrowed(&table.objects));
+        }
+        if revision < self.compacted {
+            return None;
+        }
+        let mut objects = table.objects.clone();
+        for change in table.log.iter().rev().take_while(|change| change.revision > revision) {
+            match &change.before {
+                Some(before) => objects.insert(change.key().clone(), before.clone()),
+                None => objects.remove(change.key()),
+            };
+        }
+        Some(Cow::Owned(objects))
     }
 
     /// The objects of one namespace; of all of them if it is empty.
@@ -184,10 +208,7 @@ impl Table {
 }
 
 /// The objects of one namespace of a map; all of them if it is empty.
-pub fn in_namespace<'a>(
-    objects: &'a imbl::OrdMap<Key, Object>,
-    namespace: &'a str,
-) -> impl Iterator<Item = &'a Object> {
+pub fn in_namespace<'a>(objects: &'a Objects, namespace: &'a str) -> impl Iterator<Item = &'a Object> {
     let start = Key::new(namespace, "");
     objects
         .range(start..)

@@ -1,6 +1,8 @@
 //! Label and field selectors, as text in requests and as `LabelSelector` in specs.
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/>
 
+mod parse;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -39,11 +41,7 @@ impl Selector {
 
     /// `app=web,tier!=db,env in (a, b),!legacy`. The error says what was found where something else was expected.
     pub fn parse(text: &str) -> Result<Selector, String> {
-        let mut requirements = Vec::new();
-        for term in split_terms(text)? {
-            requirements.push(parse_term(term.trim())?);
-        }
-        Ok(Selector(requirements))
+        parse::requirements(text).map(Selector)
     }
 
     pub fn of_labels(labels: &Labels) -> Selector {
@@ -72,6 +70,14 @@ impl Selector {
             all.0.push(Requirement { key: expression.key.clone(), operator, values });
         }
         all
+    }
+
+    /// Each key with the values that it is compared with, and whether these must be integers.
+    pub fn terms(&self) -> impl Iterator<Item = (&str, &[String], bool)> {
+        self.0.iter().map(|requirement| {
+            let compares = matches!(requirement.operator, Operator::GreaterThan | Operator::LessThan);
+            (requirement.key.as_str(), requirement.values.as_slice(), compares)
+        })
     }
 
     pub fn matches(&self, labels: Option<&Labels>) -> bool {
@@ -116,64 +122,6 @@ impl std::fmt::Display for Selector {
         }
         Ok(())
     }
-}
-
-/// Splits at commas that stand outside parentheses.
-fn split_terms(text: &str) -> Result<Vec<&str>, String> {
-    let (mut terms, mut depth, mut start) = (Vec::new(), 0, 0);
-    for (index, letter) in text.char_indices() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth == 0 => {
-                terms.push(&text[start..index]);
-                start = index + 1;
-            }
-            _ => {}
-        }
-    }
-    if depth != 0 {
-        return Err("found '' expected: ',' or ')'".into());
-    }
-    if !text[start..].trim().is_empty() || !terms.is_empty() {
-        terms.push(&text[start..]);
-    }
-    Ok(terms)
-}
-
-fn parse_term(term: &str) -> Result<Requirement, String> {
-    let requirement = |key: &str, operator, values: Vec<&str>| {
-        let key = key.trim();
-        if key.is_empty() || key.contains(char::is_whitespace) {
-            return Err(format!("found '{term}', expected: identifier"));
-        }
-        Ok(Requirement { key: key.into(), operator, values: values.into_iter().map(|v| v.trim().to_owned()).collect() })
-    };
-    if let Some(key) = term.strip_prefix('!') {
-        return requirement(key, Operator::DoesNotExist, vec![]);
-    }
-    if let Some(head) = term.strip_suffix(')')
-        && let Some((head, values)) = head.split_once('(')
-    {
-        let values = values.split(',').collect();
-        return match head.trim().rsplit_once(char::is_whitespace) {
-            Some((key, "in")) => requirement(key, Operator::In, values),
-            Some((key, "notin")) => requirement(key, Operator::NotIn, values),
-            _ => Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", head.trim())),
-        };
-    }
-    for (sign, operator) in [
-        ("!=", Operator::NotIn),
-        ("==", Operator::In),
-        ("=", Operator::In),
-        (">", Operator::GreaterThan),
-        ("<", Operator::LessThan),
-    ] {
-        if let Some((key, value)) = term.split_once(sign) {
-            return requirement(key, operator, vec![value]);
-        }
-    }
-    requirement(term, Operator::Exists, vec![])
 }
 
 /// `metadata.name=web,spec.nodeName!=node-1`.

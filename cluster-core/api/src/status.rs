@@ -9,6 +9,8 @@ pub struct Status {
     pub reason: &'static str,
     pub message: String,
     pub details: Option<Box<Details>>,
+    /// Where a client may go on after a list has expired under it.
+    pub continue_token: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,6 +60,14 @@ impl Cause {
         Cause { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 
+    /// The same with the supported values in the order given.
+    pub fn unsupported_in_order(field: impl Into<String>, value: impl Into<Value>, supported: &[&str]) -> Cause {
+        let supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
+        let message =
+            format!("Unsupported value: {}: supported values: {}", shown(&value.into()), supported.join(", "));
+        Cause { reason: "FieldValueNotSupported", message, field: field.into() }
+    }
+
     pub fn too_long(field: impl Into<String>, bytes_max: usize) -> Cause {
         let message = format!("Too long: may not be more than {bytes_max} bytes");
         Cause { reason: "FieldValueTooLong", message, field: field.into() }
@@ -79,6 +89,15 @@ impl Cause {
 }
 
 /// A value in a message: a text as Go quotes it, all else as JSON.
+impl Cause {
+    fn to_json(&self) -> Value {
+        match self.field.as_str() {
+            "" => json!({"reason": self.reason, "message": self.message}),
+            field => json!({"reason": self.reason, "message": self.message, "field": field}),
+        }
+    }
+}
+
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -107,7 +126,7 @@ fn quoted(text: &str) -> String {
 
 impl Status {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
-        Status { code, reason, message: message.into(), details: None }
+        Status { code, reason, message: message.into(), details: None, continue_token: String::new() }
     }
 
     fn about(mut self, kind: &super::kind::Kind, name: &str) -> Status {
@@ -196,10 +215,32 @@ impl Status {
         Status::new(500, "", message)
     }
 
+    /// A refusal by the server's front, before any resource has been asked: its details are there and empty.
+    fn unrouted(code: u16, reason: &'static str, message: &str) -> Status {
+        Status { details: Some(Box::default()), ..Status::new(code, reason, message) }
+    }
+
     /// Nothing is served at this place.
     pub fn unknown_resource() -> Status {
-        let status = Status::new(404, "NotFound", "the server could not find the requested resource");
-        Status { details: Some(Box::default()), ..status }
+        Status::unrouted(404, "NotFound", "the server could not find the requested resource")
+    }
+
+    pub fn unknown_method() -> Status {
+        let message = "the server does not allow this method on the requested resource";
+        Status::unrouted(405, "MethodNotAllowed", message)
+    }
+
+    /// No answer can be written in any of the media types that the client takes.
+    pub fn unknown_accept() -> Status {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                       application/vnd.kubernetes.protobuf, application/json;stream=watch, \
+                       application/vnd.kubernetes.protobuf;stream=watch";
+        Status::unrouted(406, "NotAcceptable", message)
+    }
+
+    /// A patch of no type that there is.
+    pub fn unknown_patch() -> Status {
+        Status::unrouted(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     }
 
     pub fn unauthorized() -> Status {
@@ -235,14 +276,6 @@ impl Status {
 
     pub fn not_acceptable(message: impl Into<String>) -> Status {
         Status::new(406, "NotAcceptable", message)
-    }
-
-    pub fn unsupported_patch() -> Status {
-        Status::unsupported_media_type(
-            "the body of the request was in an unknown format - accepted media types include: \
-             application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
-             application/apply-patch+yaml, application/apply-patch+cbor",
-        )
     }
 
     pub fn internal(message: impl Into<String>) -> Status {
@@ -281,6 +314,9 @@ impl Status {
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
             "message": self.message, "code": self.code,
         });
+        if !self.continue_token.is_empty() {
+            status["metadata"] = json!({"continue": self.continue_token});
+        }
         if !self.reason.is_empty() {
             status["reason"] = self.reason.into();
         }
@@ -301,8 +337,7 @@ impl Details {
             }
         }
         if !self.causes.is_empty() {
-            let cause = |cause: &Cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field});
-            fields.insert("causes".into(), self.causes.iter().map(cause).collect());
+            fields.insert("causes".into(), self.causes.iter().map(Cause::to_json).collect());
         }
         if self.retry_after_seconds > 0 {
             fields.insert("retryAfterSeconds".into(), self.retry_after_seconds.into());

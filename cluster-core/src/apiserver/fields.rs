@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, Secret};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ReplicationController, Secret, Service};
 
 use crate::api::Name;
 use crate::api::kind::KindRef;
@@ -34,7 +36,7 @@ fn paths(kind: &KindRef) -> &'static [&'static str] {
             "status.podIP",
             "status.nominatedNodeName",
         ],
-        ("", "Event") => &[
+        ("" | "events.k8s.io", "Event") => &[
             "involvedObject.kind",
             "involvedObject.namespace",
             "involvedObject.name",
@@ -50,6 +52,10 @@ fn paths(kind: &KindRef) -> &'static [&'static str] {
         ("", "Node") => &["spec.unschedulable"],
         ("", "Namespace") => &["status.phase"],
         ("", "Secret") => &["type"],
+        ("", "Service") => &["spec.clusterIP", "spec.type"],
+        ("", "ReplicationController") => &["status.replicas"],
+        ("batch", "Job") => &["status.successful"],
+        ("certificates.k8s.io", "CertificateSigningRequest") => &["spec.signerName"],
         _ => &[],
     }
 }
@@ -61,7 +67,13 @@ pub fn check(kind: &KindRef, selector: &FieldSelector) -> Result<(), Status> {
         let known =
             path == "metadata.name" || (path == "metadata.namespace" && kind.namespaced) || paths(kind).contains(&path);
         if !known {
-            return Err(Status::bad_request(format!("field label not supported: {path}")));
+            return Err(Status::bad_request(match paths(kind) {
+                [] if kind.schema.is_none() => {
+                    format!("{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+                }
+                _ if *kind.kind == *"Job" => format!("field label {path:?} not supported for Job"),
+                _ => format!("field label not supported: {path}"),
+            }));
         }
     }
     Ok(())
@@ -91,6 +103,23 @@ pub fn field<'a>(object: &'a Object, path: &str) -> Option<Cow<'a, str>> {
     }
     if object.is::<Node>() && path == "spec.unschedulable" {
         return Some(Cow::Owned(object.spec::<Node>().unschedulable.unwrap_or(false).to_string()));
+    }
+    if object.is::<Service>() {
+        let service = object.spec::<Service>();
+        return match path {
+            "spec.clusterIP" => text(&service.cluster_ip),
+            "spec.type" => text(&service.type_),
+            _ => None,
+        };
+    }
+    if object.is::<ReplicationController>() && path == "status.replicas" {
+        return Some(Cow::Owned(object.status::<ReplicationController>().replicas.to_string()));
+    }
+    if object.is::<Job>() && path == "status.successful" {
+        return Some(Cow::Owned(object.status::<Job>().succeeded.unwrap_or(0).to_string()));
+    }
+    if object.is::<CertificateSigningRequest>() && path == "spec.signerName" {
+        return Some(Cow::Borrowed(&object.spec::<CertificateSigningRequest>().signer_name));
     }
     if object.is::<Namespace>() && path == "status.phase" {
         return text(&object.status::<Namespace>().phase);

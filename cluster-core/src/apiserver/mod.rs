@@ -2,6 +2,7 @@
 //! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/>
 
 pub mod admission;
+mod continuation;
 pub mod custom;
 pub mod decode;
 pub mod delete;

@@ -7,7 +7,7 @@ use crate::Cluster;
 use crate::api::object::Object;
 use crate::api::request::{Options, Request};
 use crate::api::status::{Cause, Status};
-use crate::apiserver::{ApiServer, fields};
+use crate::apiserver::{ApiServer, fields, read};
 use crate::watch::{EventType, Watcher};
 
 /// What a client hears of.
@@ -36,6 +36,8 @@ pub struct OpenWatch {
     pub watcher: Watcher,
     pub bookmarks: bool,
     initial: VecDeque<Told>,
+    /// The newest revision that the client has heard of.
+    told: u64,
 }
 
 impl ApiServer {
@@ -46,10 +48,11 @@ impl ApiServer {
     pub fn open_watch(&self, request: &Request) -> Result<OpenWatch, Status> {
         let options = &request.options;
         check(options)?;
+        read::check_labels(&options.labels)?;
         fields::check(&request.kind, &options.fields)?;
         let revision = match options.resource_version.as_str() {
             "" => 0,
-            text => revision(text)?,
+            text => read::revision(text)?,
         };
         let current = self.store.revision();
         let mut watcher = Watcher::new(&request.kind, current);
@@ -57,8 +60,8 @@ impl ApiServer {
         watcher.labels = options.labels.clone();
         watcher.fields = options.fields.clone();
         let mut initial = VecDeque::new();
-        let with_state = options.send_initial_events.unwrap_or(revision == 0);
-        if with_state {
+        read::reached(revision, &self.store)?;
+        if options.send_initial_events.unwrap_or(revision == 0) {
             for object in self.store.list(&request.kind, &request.key.namespace) {
                 if watcher.selects(object) {
                     initial.push_back(Told::Event(EventType::Added, object.clone()));
@@ -70,7 +73,8 @@ impl ApiServer {
         } else if revision > 0 {
             watcher.revision = revision;
         }
-        Ok(OpenWatch { watcher, bookmarks: options.bookmarks, initial })
+        let told = watcher.revision;
+        Ok(OpenWatch { watcher, bookmarks: options.bookmarks, initial, told })
     }
 }
 
@@ -88,6 +92,7 @@ impl OpenWatch {
                 Ok(Some(event)) => {
                     let mut object = event.object;
                     object.kind = self.watcher.kind.clone();
+                    self.told = object.revision;
                     events.push(Told::Event(event.event_type, object));
                 }
                 Ok(None) => break,
@@ -101,12 +106,16 @@ impl OpenWatch {
         Batch::Events(events)
     }
 
-    /// How far the watch has come, if everything that concerns it has been told.
+    /// How far the watch has come, if everything that concerns it has been told and it is further than it was known.
     pub fn bookmark(&mut self, cluster: &Cluster) -> Option<Told> {
-        if !self.initial.is_empty() || self.watcher.is_behind(cluster.store()) {
+        let revision = cluster.store().revision();
+        // A copy reads ahead: what it finds is for the next batch to tell.
+        let mut ahead = self.watcher.clone();
+        if !self.initial.is_empty() || revision <= self.told || !matches!(ahead.next(cluster.store()), Ok(None)) {
             return None;
         }
-        let revision = cluster.store().revision().max(self.watcher.revision);
+        ahead.revision = revision;
+        (self.watcher, self.told) = (ahead, revision);
         Some(Told::Bookmark { revision, initial: false })
     }
 }
@@ -128,12 +137,4 @@ fn check(options: &Options) -> Result<(), Status> {
         causes.push(Cause::unsupported("resourceVersionMatch", matching, &["NotOlderThan"]));
     }
     if causes.is_empty() { Ok(()) } else { Err(Status::invalid_options("ListOptions", causes)) }
-}
-
-/// A resource version as watches and gets read it.
-pub fn revision(text: &str) -> Result<u64, Status> {
-    text.parse().map_err(|_| {
-        let problem = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-        Status::unexplained(format!("resourceVersion: Invalid value: {text:?}: {problem}"))
-    })
 }

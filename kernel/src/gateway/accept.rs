@@ -8,7 +8,9 @@ use cluster_core::api::status::Status;
 pub enum Form {
     Whole,
     Table,
-    /// `PartialObjectMetadata`, or a list of them.
+    /// `PartialObjectMetadata` of one object.
+    One,
+    /// `PartialObjectMetadataList`; of one object, its metadata.
     Metadata,
 }
 
@@ -36,10 +38,20 @@ pub fn negotiate(header: Option<&str>) -> Result<Wanted, Status> {
     let header = header.map(str::trim).filter(|header| !header.is_empty()).unwrap_or("*/*");
     let mut ranges: Vec<(f32, &str)> = header.split(',').map(|range| (quality(range), range.trim())).collect();
     ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ranges
-        .iter()
-        .find_map(|(_, range)| wanted(range))
-        .ok_or_else(|| Status::not_acceptable(format!("only the following media types are accepted: {SERVED}")))
+    ranges.iter().find_map(|(_, range)| wanted(range)).ok_or_else(|| {
+        match ranges.iter().any(|(_, range)| syntax(range).is_some()) {
+            true => Status::not_acceptable(format!("only the following media types are accepted: {SERVED}")),
+            false => Status::unknown_accept(),
+        }
+    })
+}
+
+fn syntax(range: &str) -> Option<Syntax> {
+    match range.split(';').next()?.trim() {
+        "application/json" | "*/*" | "application/*" => Some(Syntax::Json),
+        "application/yaml" => Some(Syntax::Yaml),
+        _ => None,
+    }
 }
 
 fn quality(range: &str) -> f32 {
@@ -48,17 +60,12 @@ fn quality(range: &str) -> f32 {
 }
 
 fn wanted(range: &str) -> Option<Wanted> {
-    let mut parts = range.split(';').map(str::trim);
-    let syntax = match parts.next()? {
-        "application/json" | "*/*" | "application/*" => Syntax::Json,
-        "application/yaml" => Syntax::Yaml,
-        _ => return None,
-    };
-    let mut wanted = Wanted { form: Form::Whole, syntax, pretty: false };
-    for parameter in parts {
+    let mut wanted = Wanted { form: Form::Whole, syntax: syntax(range)?, pretty: false };
+    for parameter in range.split(';').skip(1).map(str::trim) {
         match parameter.split_once('=')? {
             ("as", "Table") => wanted.form = Form::Table,
-            ("as", "PartialObjectMetadata" | "PartialObjectMetadataList") => wanted.form = Form::Metadata,
+            ("as", "PartialObjectMetadata") => wanted.form = Form::One,
+            ("as", "PartialObjectMetadataList") => wanted.form = Form::Metadata,
             ("g", group) if group != "meta.k8s.io" => return None,
             ("v", version) if version != "v1" => return None,
             ("as", _) => return None,

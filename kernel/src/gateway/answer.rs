@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, Response as HttpResponse, StatusCode, header};
 use cluster_core::api::object::Object;
 use cluster_core::api::request::{Answer, List, Request, Response, Verb};
 use cluster_core::api::status::Status;
+use cluster_core::apiserver::table::ListMeta;
 use serde_json::{Map, Value, json};
 
 use super::accept::{Form, Syntax, Wanted};
@@ -13,8 +14,8 @@ use super::query::Query;
 
 pub fn reply(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> HttpResponse<Body> {
     match reply {
-        Reply::Table { table, revision } => {
-            value(StatusCode::OK, &table.to_json(revision, |object| row_object(object, query)), wanted)
+        Reply::Table { table, list } => {
+            value(StatusCode::OK, &table.to_json(&list, |object| row_object(object, query)), wanted)
         }
         Reply::Response(Response::List(list)) => value(StatusCode::OK, &list_json(&list, wanted.form), wanted),
         Reply::Response(Response::Object(answer)) => {
@@ -43,7 +44,7 @@ fn quoted(text: &str) -> String {
 /// An object in a form other than a table.
 pub fn object(object: &Object, form: Form) -> Value {
     match form {
-        Form::Metadata => {
+        Form::One | Form::Metadata => {
             let mut partial = Map::new();
             partial.insert("kind".into(), "PartialObjectMetadata".into());
             partial.insert("apiVersion".into(), "meta.k8s.io/v1".into());
@@ -55,23 +56,15 @@ pub fn object(object: &Object, form: Form) -> Value {
 }
 
 /// What a table's row carries of its object (`includeObject`).
-pub fn row_object(object: &Object, query: &Query) -> Option<Value> {
+pub fn row_object(object: &Object, query: &Query) -> Value {
     match query.get("includeObject") {
-        Some("None") => None,
-        Some("Object") => Some(object.to_json()),
-        _ => Some(self::object(object, Form::Metadata)),
+        Some("None") => Value::Null,
+        Some("Object") => object.to_json(),
+        _ => self::object(object, Form::Metadata),
     }
 }
 
 fn list_json(list: &List, form: Form) -> Value {
-    let mut metadata = Map::new();
-    metadata.insert("resourceVersion".into(), list.revision.to_string().into());
-    if !list.continue_token.is_empty() {
-        metadata.insert("continue".into(), list.continue_token.as_str().into());
-    }
-    if let Some(remaining) = list.remaining {
-        metadata.insert("remainingItemCount".into(), remaining.into());
-    }
     let items: Vec<Value> = list
         .items
         .iter()
@@ -89,10 +82,10 @@ fn list_json(list: &List, form: Form) -> Value {
         })
         .collect();
     let (kind, version) = match form {
-        Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+        Form::One | Form::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
         _ => (format!("{}List", list.kind.kind), list.kind.api_version()),
     };
-    json!({"kind": kind, "apiVersion": version, "metadata": metadata, "items": items})
+    json!({"kind": kind, "apiVersion": version, "metadata": ListMeta::of(list).to_json(), "items": items})
 }
 
 /// `Success`, about an object that is gone.

@@ -2,10 +2,10 @@
 
 use axum::body::Bytes;
 use cluster_core::api::request::{Body, Options, PatchType};
-use cluster_core::api::status::Status;
+use cluster_core::api::status::{Cause, Status};
 use serde_json::Value;
 
-use super::query::propagation;
+use super::query::{dry_run_cause, of_orphan, propagation, propagation_causes};
 
 /// The patch type that a content type names.
 pub fn patch_type(content_type: &str) -> Option<PatchType> {
@@ -27,7 +27,7 @@ pub fn object(content_type: &str, bytes: &Bytes) -> Result<Body, Status> {
     let value = match media_type(content_type) {
         "" | "application/json" | "*/*" => json(bytes)?,
         "application/yaml" => yaml(bytes)?,
-        other => return Err(unsupported(other)),
+        _ => return Err(unsupported()),
     };
     Ok(Body::Json(value))
 }
@@ -47,15 +47,29 @@ pub fn delete_options(content_type: &str, bytes: &Bytes, options: &mut Options) 
         return Ok(());
     }
     let Body::Json(value) = object(content_type, bytes)? else { return Ok(()) };
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    if let (Some(kind), version) = (text("kind"), text("apiVersion").unwrap_or("v1"))
+        && kind != "DeleteOptions"
+    {
+        let scheme = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
+        return Err(Status::bad_request(format!(
+            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{scheme}\""
+        )));
+    }
+    let dry_run: Vec<&str> = value["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let orphan = value.get("orphanDependents").and_then(Value::as_bool);
+    let mut causes: Vec<Cause> = propagation_causes(text("propagationPolicy"), orphan).into_iter().collect();
+    causes.extend(dry_run_cause(&dry_run));
+    if !causes.is_empty() {
+        return Err(Status::invalid_options("DeleteOptions", causes));
+    }
     if let Some(seconds) = value.get("gracePeriodSeconds").and_then(Value::as_i64) {
         options.grace_period_seconds = Some(seconds);
     }
-    if let Some(policy) = value.get("propagationPolicy").and_then(Value::as_str).and_then(propagation) {
+    if let Some(policy) = text("propagationPolicy").and_then(propagation).or(orphan.map(of_orphan)) {
         options.propagation = Some(policy);
     }
-    if let Some(all) = value.get("dryRun").and_then(Value::as_array) {
-        options.dry_run |= all.iter().any(|value| value == "All");
-    }
+    options.dry_run |= !dry_run.is_empty();
     let precondition = |name: &str| value.pointer(&format!("/preconditions/{name}")).and_then(Value::as_str);
     options.precondition_uid = precondition("uid").map(str::to_owned);
     options.precondition_revision = precondition("resourceVersion").and_then(|text| text.parse().ok());
@@ -72,9 +86,9 @@ fn yaml(bytes: &Bytes) -> Result<Value, Status> {
     Ok(documents.into_iter().next().map_or(Value::Null, |document| document.value))
 }
 
-fn unsupported(media_type: &str) -> Status {
-    let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-    Status::unsupported_media_type(format!(
-        "the body of the request was in an unknown format - accepted media types include: {known} (got {media_type})"
-    ))
+fn unsupported() -> Status {
+    Status::unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: application/json, \
+         application/yaml, application/vnd.kubernetes.protobuf",
+    )
 }

@@ -8,7 +8,7 @@ use cluster_core::Cluster;
 use cluster_core::api::Key;
 use cluster_core::api::request::{Body, Options, Request, Response, SUBRESOURCES, Verb};
 use cluster_core::api::status::Status;
-use cluster_core::apiserver::table::Table;
+use cluster_core::apiserver::table::{ListMeta, Table};
 
 use super::accept::{Form, Wanted, negotiate};
 use super::live::Live;
@@ -27,7 +27,7 @@ pub struct Gateway {
 /// An answer that is ready to be written.
 pub enum Reply {
     Response(Response),
-    Table { table: Table, revision: u64 },
+    Table { table: Table, list: ListMeta },
 }
 
 /// Answers anything, a refusal included.
@@ -47,12 +47,15 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         Route::Other => return documents::respond(gateway, &head, &query).await,
     };
     let mut wanted = negotiate(text(&head.headers, header::ACCEPT))?;
+    if wanted.form == Form::Table {
+        query.check_include_object()?;
+    }
     wanted.pretty = query.get("pretty").is_some_and(|value| value != "false" && value != "0");
     let bytes = to_bytes(http_body, BODY_BYTES_MAX).await.map_err(|_| Status::too_large(BODY_BYTES_MAX))?;
     let content_type = text(&head.headers, header::CONTENT_TYPE).unwrap_or_default();
 
     let (verb, watch) = verb(&head.method, &place, &query, content_type)?;
-    let mut options = query.options()?;
+    let mut options = query.options(verb)?;
     if options.field_manager.is_empty() {
         options.field_manager = program(&head.headers).to_owned();
     }
@@ -111,17 +114,13 @@ fn verb(method: &Method, place: &Place, query: &Query, content_type: &str) -> Re
         "PUT" if !collection => Verb::Update,
         "PATCH" if !collection => match body::patch_type(content_type) {
             Some(patch_type) => Verb::Patch(patch_type),
-            None => return Err(Status::unsupported_patch()),
+            None => return Err(Status::unknown_patch()),
         },
         "DELETE" if collection => Verb::DeleteCollection,
         "DELETE" => Verb::Delete,
-        _ => return Err(not_allowed()),
+        _ => return Err(Status::unknown_method()),
     };
     Ok((verb, false))
-}
-
-fn not_allowed() -> Status {
-    Status::method_not_allowed("the server does not allow this method on the requested resource")
 }
 
 /// The request that a place means, if it is served.
@@ -144,10 +143,10 @@ fn request_of(
         request.subresource =
             known.filter(|subresource| kind.has_subresource(subresource)).ok_or_else(Status::unknown_resource)?;
     } else if !kind.allows(verb.as_str()) {
-        return Err(not_allowed());
+        return Err(Status::unknown_method());
     }
     if kind.namespaced && place.namespace.is_empty() && !matches!(verb, Verb::List | Verb::Watch) {
-        return Err(not_allowed());
+        return Err(Status::unknown_method());
     }
     if place.watch && !place.name.is_empty() {
         request.key.name = Default::default();
@@ -159,6 +158,13 @@ fn request_of(
 
 fn reply(cluster: &mut Cluster, request: Request, wanted: Wanted) -> Result<Reply, Status> {
     let kind = request.kind.clone();
+    if let (Verb::List, Form::One) = (request.verb, wanted.form) {
+        let message = format!(
+            "you requested PartialObjectMetadata, but the requested object is a list (*core.{}List)",
+            kind.kind
+        );
+        return Err(Status::not_acceptable(message));
+    }
     let response = cluster.request(request)?;
     if wanted.form != Form::Table {
         return Ok(Reply::Response(response));
@@ -166,9 +172,9 @@ fn reply(cluster: &mut Cluster, request: Request, wanted: Wanted) -> Result<Repl
     Ok(match response {
         Response::Object(answer) if answer.deleted => Reply::Response(Response::Object(answer)),
         Response::Object(answer) => {
-            let revision = answer.object.revision;
-            Reply::Table { table: cluster.table(&kind, &[answer.object]), revision }
+            let list = ListMeta { revision: answer.object.revision, ..ListMeta::default() };
+            Reply::Table { table: cluster.table(&kind, &[answer.object]), list }
         }
-        Response::List(list) => Reply::Table { table: cluster.table(&kind, &list.items), revision: list.revision },
+        Response::List(list) => Reply::Table { table: cluster.table(&kind, &list.items), list: ListMeta::of(&list) },
     })
 }

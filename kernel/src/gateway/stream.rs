@@ -7,6 +7,7 @@ use axum::http::{Response as HttpResponse, StatusCode};
 use cluster_core::api::object::Object;
 use cluster_core::api::request::Request;
 use cluster_core::api::status::Status;
+use cluster_core::apiserver::table::ListMeta;
 use cluster_core::apiserver::watching::{Batch, OpenWatch, Told};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -58,7 +59,9 @@ async fn tell(
     lines: mpsc::Sender<Bytes>,
 ) {
     let last_bookmark = deadline - BOOKMARK_BEFORE_END;
-    let mut next_bookmark = (Instant::now() + BOOKMARK_PERIOD).min(last_bookmark);
+    let now = Instant::now();
+    let never = deadline + BOOKMARK_PERIOD;
+    let mut next_bookmark = if last_bookmark > now { (now + BOOKMARK_PERIOD).min(last_bookmark) } else { never };
     let mut first = true;
     loop {
         // A cursor that is waited for in vain is lost with the wait, so it goes there as a copy.
@@ -69,10 +72,12 @@ async fn tell(
                 next_bookmark = if next_bookmark < last_bookmark {
                     (next_bookmark + BOOKMARK_PERIOD).min(last_bookmark)
                 } else {
-                    deadline + BOOKMARK_PERIOD
+                    never
                 };
                 let mut cursor = watch.clone();
-                let Ok(Some(told)) = live.ask(move |cluster| cursor.bookmark(cluster)).await else { continue };
+                let Ok((cursor, told)) = live.ask(move |cluster| { let told = cursor.bookmark(cluster); (cursor, told) }).await else { return };
+                watch = cursor;
+                let Some(told) = told else { continue };
                 (line(&watch, &told, wanted.form, None), false)
             }
             next = live.next(watch.clone()) => {
@@ -112,7 +117,7 @@ fn bookmark(watch: &OpenWatch, revision: u64, initial: bool, form: Form) -> Valu
     if initial {
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
-    if form == Form::Metadata {
+    if matches!(form, Form::One | Form::Metadata) {
         return json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
     }
     let empty = Object::from_json(kind, json!({})).map(|object| object.to_json()).unwrap_or_default();
@@ -137,7 +142,10 @@ async fn tables(
     let tables = live
         .ask(move |cluster| {
             let table = |told: &Told| match told {
-                Told::Event(_, object) => Some((cluster.table(&kind, std::slice::from_ref(object)), object.revision)),
+                Told::Event(_, object) => {
+                    let list = ListMeta { revision: object.revision, ..ListMeta::default() };
+                    Some((cluster.table(&kind, std::slice::from_ref(object)), list))
+                }
                 Told::Bookmark { .. } => None,
             };
             asked.iter().map(table).collect::<Vec<_>>()
@@ -145,8 +153,8 @@ async fn tables(
         .await?;
     let mut text = String::new();
     for (told, table) in events.iter().zip(tables) {
-        let table = table.map(|(table, revision)| {
-            let mut value = table.to_json(revision, |object| answer::row_object(object, query));
+        let table = table.map(|(table, list)| {
+            let mut value = table.to_json(&list, |object| answer::row_object(object, query));
             if !std::mem::take(first) {
                 value["columnDefinitions"] = Value::Null;
             }

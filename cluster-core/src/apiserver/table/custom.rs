@@ -36,9 +36,9 @@ pub(super) fn table(definition: Option<&Object>, kind: &KindRef, objects: &[Obje
             let json = object.to_json();
             cells.extend(wanted.iter().map(|asked| cell(&json, asked, now)));
         }
-        Row { cells, object: object.clone() }
+        Row { cells, conditions: Vec::new(), object: object.clone() }
     };
-    Table { columns, rows: objects.iter().map(row).collect() }
+    Table { kind: kind.clone(), columns, rows: objects.iter().map(row).collect() }
 }
 
 fn column(name: &str, type_: &str, format: &str, priority: i32) -> Column {

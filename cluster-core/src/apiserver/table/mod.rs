@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use super::ApiServer;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
+use crate::api::request::List;
+use crate::api::schema::Schema;
 use crate::clock::Time;
 
 pub use age::human_duration;
@@ -26,6 +28,7 @@ pub use age::human_duration;
 /// meta/v1 `Table`, without its envelope.
 #[derive(Clone, Debug)]
 pub struct Table {
+    pub kind: KindRef,
     pub columns: Vec<Column>,
     pub rows: Vec<Row>,
 }
@@ -46,32 +49,66 @@ pub struct Column {
 #[derive(Clone, Debug)]
 pub struct Row {
     pub cells: Vec<Value>,
+    /// `TableRowCondition`s: that a pod has ended.
+    pub conditions: Vec<Value>,
     pub object: Object,
+}
+
+/// meta/v1 `ListMeta`: which revision a list shows, and where it goes on.
+#[derive(Clone, Debug, Default)]
+pub struct ListMeta {
+    pub revision: u64,
+    pub continue_token: String,
+    pub remaining: Option<usize>,
+}
+
+impl ListMeta {
+    pub fn of(list: &List) -> ListMeta {
+        let (revision, remaining) = (list.revision, list.remaining);
+        ListMeta { revision, continue_token: list.continue_token.clone(), remaining }
+    }
+
+    pub fn to_json(&self) -> Value {
+        let mut metadata = json!({"resourceVersion": self.revision.to_string()});
+        if !self.continue_token.is_empty() {
+            metadata["continue"] = self.continue_token.as_str().into();
+        }
+        if let Some(remaining) = self.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        metadata
+    }
 }
 
 impl Table {
     /// The objects' part of the JSON is up to the caller: whole objects, their metadata, or none.
-    pub fn to_json(&self, revision: u64, mut object: impl FnMut(&Object) -> Option<Value>) -> Value {
-        let columns: Vec<Value> = self.columns.iter().map(Column::to_json).collect();
+    pub fn to_json(&self, list: &ListMeta, mut object: impl FnMut(&Object) -> Value) -> Value {
+        let schema = Schema::of(&self.kind);
+        let columns: Vec<Value> = self.columns.iter().map(|column| column.to_json(schema)).collect();
         let rows: Vec<Value> = self
             .rows
             .iter()
-            .map(|row| match object(&row.object) {
-                Some(object) => json!({"cells": row.cells, "object": object}),
-                None => json!({"cells": row.cells}),
+            .map(|row| {
+                let mut value = json!({"cells": row.cells, "object": object(&row.object)});
+                if !row.conditions.is_empty() {
+                    value["conditions"] = row.conditions.as_slice().into();
+                }
+                value
             })
             .collect();
         json!({
-            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": revision.to_string()},
+            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": list.to_json(),
             "columnDefinitions": columns, "rows": rows,
         })
     }
 }
 
 impl Column {
-    fn to_json(&self) -> Value {
+    fn to_json(&self, schema: Option<Schema<'_>>) -> Value {
+        let described = schema.filter(|_| self.description.is_empty()).map(|schema| description(&self.name, schema));
+        let description = described.unwrap_or_else(|| self.description.clone());
         json!({
-            "name": self.name, "type": self.type_, "format": self.format, "description": self.description,
+            "name": self.name, "type": self.type_, "format": self.format, "description": description,
             "priority": self.priority,
         })
     }
@@ -141,10 +178,29 @@ fn built_in(printer: &Printer, objects: &[Object], now: Time) -> Table {
     let row = |object: &Object| {
         let mut cells = if (printer.fits)(object) { (printer.cells)(object, now) } else { cells![&*object.key.name] };
         cells.resize(columns.len(), Value::from(""));
-        Row { cells, object: object.clone() }
+        Row { cells, conditions: pods::conditions(object), object: object.clone() }
     };
     let rows = objects.iter().map(row).collect();
-    Table { columns, rows }
+    Table { kind: (printer.kind)().clone(), columns, rows }
+}
+
+/// What the schema says of the field that a column shows.
+fn description(column: &str, schema: Schema<'_>) -> String {
+    let mut field = column.to_owned();
+    if let Some(first) = field.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    let place = match column {
+        "Name" | "Age" | "Created At" => {
+            let field = if column == "Name" { "name" } else { "creationTimestamp" };
+            schema.property("metadata").and_then(|metadata| metadata.property(field))
+        }
+        _ => ["", "spec", "status"].into_iter().find_map(|part| {
+            let part = if part.is_empty() { schema } else { schema.property(part)? };
+            part.properties().find(|(name, _)| *name == field).map(|(_, schema)| schema)
+        }),
+    };
+    place.map(|place| place.description().to_owned()).unwrap_or_default()
 }
 
 fn column(text: &str) -> Column {

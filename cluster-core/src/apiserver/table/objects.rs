@@ -25,13 +25,13 @@ printers! {
 fn config_map(object: &Object, now: Time) -> Vec<Value> {
     let map = object.spec::<ConfigMap>();
     let count = map.data.as_ref().map_or(0, |data| data.len()) + map.binary_data.as_ref().map_or(0, |data| data.len());
-    cells![&*object.key.name, count.to_string(), age(object, now)]
+    cells![&*object.key.name, count, age(object, now)]
 }
 
 fn secret(object: &Object, now: Time) -> Vec<Value> {
     let secret = object.spec::<Secret>();
     let count = secret.data.as_ref().map_or(0, |data| data.len());
-    cells![&*object.key.name, secret.type_.as_deref().unwrap_or("Opaque"), count.to_string(), age(object, now)]
+    cells![&*object.key.name, secret.type_.as_deref().unwrap_or("Opaque"), count, age(object, now)]
 }
 
 /// What of a quota is used, requests and limits in columns of their own.

@@ -5,12 +5,23 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{
     Container, ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodTemplate,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::age::{age, human_duration};
 use super::{cells, containers, labels_text, or_none, printers};
 use crate::api::object::Object;
 use crate::clock::Time;
+
+/// That a pod has ended, and how.
+pub fn conditions(object: &Object) -> Vec<Value> {
+    let phase = object.is::<Pod>().then(|| object.status::<Pod>().phase.as_deref()).flatten();
+    let (reason, message) = match phase {
+        Some("Succeeded") => ("Succeeded", "The pod has completed successfully."),
+        Some("Failed") => ("Failed", "The pod failed."),
+        _ => return Vec::new(),
+    };
+    vec![json!({"type": "Completed", "status": "True", "reason": reason, "message": message})]
+}
 
 printers! {
     Pod: "Name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*" => pod,

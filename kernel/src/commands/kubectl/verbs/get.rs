@@ -178,7 +178,7 @@ fn tables(call: &mut Call<'_, '_>, wanted: &[Target], wide: bool) -> Outcome {
         deprecated(call, &target.kind);
         let answer = call.context.api.table(request.because(call.command.as_str()));
         match answer {
-            Ok(Table { columns, rows }) => match blocks.last_mut() {
+            Ok(Table { columns, rows, .. }) => match blocks.last_mut() {
                 Some(block) if block.kind == target.kind => block.rows.extend(rows),
                 _ => blocks.push(Block { kind: target.kind.clone(), columns, rows }),
             },
