@@ -13,6 +13,7 @@ use crate::api::object::Object;
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
+use crate::apiserver::ApiServer;
 use crate::apiserver::watching::OpenWatch;
 use crate::clock::{Class, Time};
 use crate::controllers;
@@ -196,6 +197,11 @@ impl Cluster {
     /// The kind of a group, version and plural resource, as URLs name it.
     pub fn resource(&self, group: &str, version: &str, resource: &str) -> Option<&KindRef> {
         self.world.apiserver.resource(group, version, resource)
+    }
+
+    /// The apiserver, for what it says about itself.
+    pub fn apiserver(&self) -> &ApiServer {
+        &self.world.apiserver
     }
 
     /// Objects of one kind as rows, as the apiserver prints them at this moment.

@@ -243,6 +243,11 @@ impl Status {
         Status::unrouted(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     }
 
+    /// Nothing is served anywhere near this place: clients are told in plain text.
+    pub fn unknown_path() -> Status {
+        Status::new(404, "", "404 page not found")
+    }
+
     pub fn unauthorized() -> Status {
         Status::new(401, "Unauthorized", "Unauthorized")
     }

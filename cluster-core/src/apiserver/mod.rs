@@ -6,6 +6,7 @@ mod continuation;
 pub mod custom;
 pub mod decode;
 pub mod delete;
+pub mod discovery;
 pub mod fields;
 pub mod patch;
 pub mod read;

@@ -20,6 +20,16 @@ pub enum Syntax {
     Yaml,
 }
 
+impl Syntax {
+    /// The subtype of its media type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Syntax::Json => "json",
+            Syntax::Yaml => "yaml",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub form: Form,
@@ -35,6 +45,28 @@ const SERVED: &str = "application/json, application/yaml, application/vnd.kubern
 /// # Errors
 /// 406, with the media types that there are.
 pub fn negotiate(header: Option<&str>) -> Result<Wanted, Status> {
+    first(header, wanted)
+}
+
+/// The same for `/api` and `/apis`, which also have a form with everything in one document: true if that is wanted.
+///
+/// # Errors
+/// 406, with the media types that there are.
+pub fn negotiate_discovery(header: Option<&str>) -> Result<(Wanted, bool), Status> {
+    first(header, |range| match range.split_once(';').map(|(media, parameters)| (wanted(media), parameters)) {
+        Some((Some(plain), parameters)) if is_aggregated(parameters) => Some((plain, true)),
+        _ => wanted(range).map(|plain| (plain, false)),
+    })
+}
+
+fn is_aggregated(parameters: &str) -> bool {
+    let mut parameters: Vec<&str> = parameters.split(';').map(str::trim).filter(|one| !one.starts_with("q=")).collect();
+    parameters.sort_unstable();
+    parameters == ["as=APIGroupDiscoveryList", "g=apidiscovery.k8s.io", "v=v2"]
+}
+
+/// What the first range of a header, by quality, that can be served asks for.
+fn first<T>(header: Option<&str>, wanted: impl Fn(&str) -> Option<T>) -> Result<T, Status> {
     let header = header.map(str::trim).filter(|header| !header.is_empty()).unwrap_or("*/*");
     let mut ranges: Vec<(f32, &str)> = header.split(',').map(|range| (quality(range), range.trim())).collect();
     ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -78,6 +110,18 @@ fn wanted(range: &str) -> Option<Wanted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn discovery_may_come_in_one_document() {
+        let in_one =
+            |header: &str| negotiate_discovery(Some(header)).map(|(_, in_one)| in_one).map_err(|status| status.code);
+        let newer = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        let older = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+        assert_eq!(in_one(newer), Ok(true));
+        assert_eq!(in_one(&format!("{older},{newer},application/json")), Ok(true));
+        assert_eq!(in_one(&format!("{older},application/json")), Ok(false));
+        assert_eq!(in_one(older), Err(406));
+    }
 
     #[test]
     fn the_first_form_that_can_be_served_is_taken() {

@@ -14,7 +14,7 @@ use super::accept::{Form, Wanted, negotiate};
 use super::live::Live;
 use super::query::Query;
 use super::route::{Place, Route, route};
-use super::{answer, authenticate, body, documents, stream};
+use super::{answer, authenticate, body, documents, metrics, stream};
 
 /// As kube-apiserver limits bodies (`--max-resource-write-bytes` aside): 3 MiB.
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -22,6 +22,7 @@ const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 pub struct Gateway {
     pub live: Live,
     pub credentials: authenticate::Credentials,
+    pub metrics: metrics::Metrics,
 }
 
 /// An answer that is ready to be written.
@@ -32,10 +33,14 @@ pub enum Reply {
 
 /// Answers anything, a refusal included.
 pub async fn handle(gateway: Arc<Gateway>, request: HttpRequest<HttpBody>) -> HttpResponse<HttpBody> {
-    match respond(&gateway, request).await {
+    let asked = metrics::Asked::of(&request);
+    let response = match respond(&gateway, request).await {
         Ok(response) => response,
+        Err(status) if status == Status::unknown_path() => documents::nothing_there(),
         Err(status) => answer::status(&status),
-    }
+    };
+    gateway.metrics.count(asked, response.status());
+    response
 }
 
 async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<HttpResponse<HttpBody>, Status> {
@@ -50,7 +55,7 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
     if wanted.form == Form::Table {
         query.check_include_object()?;
     }
-    wanted.pretty = query.get("pretty").is_some_and(|value| value != "false" && value != "0");
+    wanted.pretty = query.is_pretty();
     let bytes = to_bytes(http_body, BODY_BYTES_MAX).await.map_err(|_| Status::too_large(BODY_BYTES_MAX))?;
     let content_type = text(&head.headers, header::CONTENT_TYPE).unwrap_or_default();
 
@@ -133,7 +138,10 @@ fn request_of(
     options: Options,
 ) -> Result<Request, Status> {
     let kind = cluster.resource(&place.group, &place.version, &place.resource).cloned();
-    let kind = kind.ok_or_else(Status::unknown_resource)?;
+    let kind = kind.ok_or_else(|| match cluster.apiserver().serves_group(&place.group) {
+        true => Status::unknown_resource(),
+        false => Status::unknown_path(),
+    })?;
     if !kind.namespaced && !place.namespace.is_empty() {
         return Err(Status::unknown_resource());
     }

@@ -12,6 +12,7 @@ mod documents;
 mod handle;
 mod kubeconfig;
 pub mod live;
+mod metrics;
 mod query;
 mod route;
 mod server;

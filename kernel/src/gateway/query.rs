@@ -36,6 +36,11 @@ impl Query {
         self.flag(name).unwrap_or(false)
     }
 
+    /// Whether the answer is to be indented, for a person.
+    pub fn is_pretty(&self) -> bool {
+        self.get("pretty").is_some_and(|value| value != "false" && value != "0")
+    }
+
     fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|value| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
     }

@@ -16,6 +16,7 @@ use tower_http::compression::{CompressionLayer, Predicate};
 
 use super::handle::{Gateway, handle};
 use super::live::Live;
+use super::metrics::Metrics;
 use super::{authenticate, kubeconfig, tls};
 
 const CONNECTIONS_MAX: usize = 1000;
@@ -42,7 +43,8 @@ impl Server {
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let identity = tls::identity(address.ip())?;
         let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        let gateway = Arc::new(Gateway { live, credentials: authenticate::Credentials { token } });
+        let credentials = authenticate::Credentials { token };
+        let gateway = Arc::new(Gateway { live, credentials, metrics: Metrics::default() });
         Ok(Server { listener, address, identity, gateway })
     }
 
