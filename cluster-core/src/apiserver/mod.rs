@@ -5,6 +5,7 @@ pub mod admission;
 mod continuation;
 pub mod custom;
 pub mod decode;
+pub mod defaults;
 pub mod delete;
 pub mod discovery;
 pub mod fields;
@@ -16,6 +17,7 @@ pub mod strategy;
 pub mod subresources;
 pub mod table;
 pub mod validation;
+pub mod warnings;
 pub mod watching;
 pub mod write;
 

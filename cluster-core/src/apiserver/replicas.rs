@@ -3,13 +3,39 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Pod;
+
 use crate::api::object::{Object, Part};
+use crate::api::selector::Labels;
+use crate::api::status::Cause;
 
 /// What was made of the spec of the newest pod.
 #[derive(Clone, Default)]
 pub struct PodSpecs {
     pub defaulted: Memo,
     pub tolerating: Memo,
+    pub valid: Valid,
+}
+
+/// The last spec that was found to be valid, with the annotations beside it.
+#[derive(Clone, Default)]
+pub struct Valid(Option<(Part, Option<Labels>)>);
+
+impl Valid {
+    /// What is wrong with a new pod; looks at its spec only if it is not that of the pod before.
+    pub fn check(&mut self, pod: &Object, validate: impl FnOnce(&Object) -> Vec<Cause>) -> Vec<Cause> {
+        let annotations = &pod.metadata().annotations;
+        if self.0.as_ref().is_some_and(|(spec, with)| Arc::ptr_eq(spec, pod.spec_part()) && with == annotations) {
+            return Vec::new();
+        }
+        let causes = validate(pod);
+        // The names of ephemeral volumes depend on that of the pod.
+        let alike = pod.spec::<Pod>().volumes.iter().flatten().all(|volume| volume.ephemeral.is_none());
+        if causes.is_empty() && alike {
+            self.0 = Some((pod.spec_part().clone(), annotations.clone()));
+        }
+        causes
+    }
 }
 
 /// The last spec that came to a step, and what the step made of it.
@@ -32,8 +58,6 @@ impl Memo {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Pod;
-
     use super::*;
 
     #[test]

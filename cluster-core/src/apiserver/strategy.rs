@@ -58,6 +58,18 @@ pub trait Strategy: Sync {
         Vec::new()
     }
 
+    /// What must hold of a new object, when that is more than must hold of every one.
+    fn validate_create(&self, object: &Object) -> Vec<Cause> {
+        self.validate(object)
+    }
+
+    /// All that must hold of an object that is written over `old`, in the order of the API's checks.
+    fn validate_replacement(&self, old: &Object, new: &Object) -> Vec<Cause> {
+        let mut causes = self.validate(new);
+        causes.extend(self.validate_update(old, new));
+        causes
+    }
+
     /// What may not change.
     fn validate_update(&self, _old: &Object, _new: &Object) -> Vec<Cause> {
         Vec::new()
@@ -65,6 +77,11 @@ pub trait Strategy: Sync {
 
     /// What is wrong with a status that is written by itself.
     fn validate_status_update(&self, _old: &Object, _new: &Object) -> Vec<Cause> {
+        Vec::new()
+    }
+
+    /// What the writer of a granted write should know. `old` is what it replaces.
+    fn warnings(&self, _old: Option<&Object>, _new: &Object) -> Vec<String> {
         Vec::new()
     }
 

@@ -9,7 +9,7 @@ use super::validation::metadata;
 use super::{ApiServer, Moment, admission, decode, patch as patches, read};
 use crate::api::Key;
 use crate::api::object::Object;
-use crate::api::request::{Answer, PatchType, Request, Response, Verb};
+use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
 use crate::api::status::{Cause, Status};
 
 pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
@@ -24,7 +24,7 @@ fn create_object(
     server: &mut ApiServer,
     request: &Request,
     mut object: Object,
-    warnings: Vec<String>,
+    mut warnings: Vec<String>,
     moment: &mut Moment<'_>,
 ) -> Result<Response, Status> {
     let kind = &request.kind;
@@ -42,8 +42,13 @@ fn create_object(
     admission::admit(server, request, None, &mut object, moment)?;
     strategy.prepare_create(&mut object, server, moment)?;
     let mut causes = metadata::validate(&object, strategy);
-    causes.extend(strategy.validate(&object));
+    if object.is::<Pod>() {
+        causes.extend(server.pod_specs.valid.check(&object, |pod| strategy.validate_create(pod)));
+    } else {
+        causes.extend(strategy.validate_create(&object));
+    }
     refuse(&object, causes)?;
+    warn(&mut warnings, request, strategy, None, &object);
     admission::check(server, request, None, &object)?;
     let object = server.put(object, None, request, moment)?;
     Ok(Response::Object(Answer { object, created: true, deleted: false, warnings: warnings.into() }))
@@ -92,14 +97,16 @@ pub fn replace(
     request: &Request,
     old: Object,
     mut new: Object,
-    warnings: Vec<String>,
+    mut warnings: Vec<String>,
     moment: &mut Moment<'_>,
 ) -> Result<Response, Status> {
     let kind = &request.kind;
     if new.revision > 0 && new.revision != old.revision {
         return Err(Status::stale(kind, &old.key.name));
     }
-    check_uid(&old, &new)?;
+    if matches!(request.verb, Verb::Update) {
+        check_uid(&old, &new)?;
+    }
     let strategy = strategy(kind);
     if new.revision == 0 && strategy.needs_resource_version() {
         return Err(Status::resource_version_required(kind, &old.key.name));
@@ -108,7 +115,9 @@ pub fn replace(
     if request.subresource == "status" {
         new.set_spec_part(old.spec_part().clone());
         strategy.prepare_status_update(&old, &mut new);
-        refuse(&new, strategy.validate_status_update(&old, &new))?;
+        let mut causes = metadata::validate_update(&old, &new);
+        causes.extend(strategy.validate_status_update(&old, &new));
+        refuse(&new, causes)?;
     } else {
         if kind.has_subresource("status") {
             new.set_status_part(old.status_part().clone());
@@ -121,9 +130,9 @@ pub fn replace(
             new.metadata_mut().generation = Some(generation);
         }
         let mut causes = metadata::validate_update(&old, &new);
-        causes.extend(strategy.validate(&new));
-        causes.extend(strategy.validate_update(&old, &new));
+        causes.extend(strategy.validate_replacement(&old, &new));
         refuse(&new, causes)?;
+        warn(&mut warnings, request, strategy, Some(&old), &new);
     }
     admission::check(server, request, Some(&old), &new)?;
     if new.metadata() == old.metadata() {
@@ -199,21 +208,32 @@ fn begin(object: &mut Object, strategy: &dyn Strategy, moment: &mut Moment<'_>) 
     metadata.self_link = None;
 }
 
+/// Carries over what the server alone decides. What else a writer may not change is refused by validation.
 fn keep_metadata(old: &Object, new: &mut Object) {
     if std::ptr::eq(old.metadata(), new.metadata()) {
         return;
     }
     let kept = old.metadata();
     let metadata = new.metadata_mut();
-    metadata.uid = kept.uid.clone();
+    if metadata.uid.as_ref().is_none_or(String::is_empty) {
+        metadata.uid = kept.uid.clone();
+    }
     metadata.namespace = kept.namespace.clone();
     metadata.creation_timestamp = kept.creation_timestamp.clone();
-    metadata.deletion_timestamp = kept.deletion_timestamp.clone();
-    metadata.deletion_grace_period_seconds = kept.deletion_grace_period_seconds;
+    metadata.deletion_timestamp = kept.deletion_timestamp.clone().or(metadata.deletion_timestamp.take());
+    let grace = &mut metadata.deletion_grace_period_seconds;
+    *grace = grace.or(kept.deletion_grace_period_seconds);
     metadata.generation = kept.generation;
     metadata.generate_name = metadata.generate_name.take().or_else(|| kept.generate_name.clone());
     metadata.self_link = None;
     new.key = old.key.clone();
+}
+
+/// Warnings are for those who read them: components of the cluster, which send no JSON, don't.
+fn warn(warnings: &mut Vec<String>, request: &Request, strategy: &dyn Strategy, old: Option<&Object>, new: &Object) {
+    if matches!(request.body, Body::Json(_)) {
+        warnings.extend(strategy.warnings(old, new));
+    }
 }
 
 fn refuse(object: &Object, causes: impl Into<Vec<Cause>>) -> Result<(), Status> {

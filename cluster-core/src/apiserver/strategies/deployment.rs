@@ -1,12 +1,15 @@
 //! Deployments: rolling update by a quarter unless told otherwise, a selector that never changes.
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, RollingUpdateDeployment};
+use k8s_openapi::api::apps::v1::{Deployment, RollingUpdateDeployment};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{pod, replicaset};
+use super::replicaset;
 use crate::api::object::Object;
 use crate::api::status::Cause;
 use crate::apiserver::strategy::Strategy;
+use crate::apiserver::validation::field::{Causes, Path};
+use crate::apiserver::validation::{replica_status, rollout};
+use crate::apiserver::{defaults, warnings};
 
 pub struct Rules;
 
@@ -24,7 +27,7 @@ impl Strategy for Rules {
             update.max_surge.get_or_insert_with(quarter);
             update.max_unavailable.get_or_insert_with(quarter);
         }
-        pod::default_spec(spec.template.spec.get_or_insert_default());
+        defaults::pod_template(&mut spec.template);
     }
 
     /// deployment-controller writes the revision, an annotation, together with the status.
@@ -35,21 +38,69 @@ impl Strategy for Rules {
     }
 
     fn validate(&self, object: &Object) -> Vec<Cause> {
-        let DeploymentSpec { replicas, selector, template, .. } = object.spec::<Deployment>();
-        let mut causes = replicaset::validate_parts(*replicas, selector, template);
-        let strategy = object.spec::<Deployment>().strategy.as_ref();
-        let kinds = ["Recreate", "RollingUpdate"];
-        if let Some(kind) = strategy.and_then(|s| s.type_.as_deref()).filter(|kind| !kinds.contains(kind)) {
-            causes.push(Cause::unsupported("spec.strategy.type", kind, &kinds));
+        let (mut causes, path) = (Causes::new(), Path::new("spec"));
+        let spec = object.spec::<Deployment>();
+        causes.non_negative(&path.child("replicas"), spec.replicas);
+        replicaset::selector_and_template(&mut causes, &path, &spec.selector, &spec.template);
+        if let Some(strategy) = &spec.strategy {
+            rollout::deployment(&mut causes, &path.child("strategy"), strategy);
         }
-        causes
+        causes.non_negative(&path.child("minReadySeconds"), spec.min_ready_seconds);
+        causes.non_negative(&path.child("revisionHistoryLimit"), spec.revision_history_limit);
+        if let Some(seconds) = spec.progress_deadline_seconds {
+            let path = path.child("progressDeadlineSeconds");
+            causes.non_negative(&path, Some(seconds));
+            if seconds <= spec.min_ready_seconds.unwrap_or(0) {
+                causes.invalid(&path, seconds, "must be greater than minReadySeconds");
+            }
+        }
+        causes.into()
     }
 
     fn validate_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
         replicaset::selector_kept(&old.spec::<Deployment>().selector, &new.spec::<Deployment>().selector)
     }
 
+    fn validate_status_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
+        let (before, status) = (old.status::<Deployment>(), new.status::<Deployment>());
+        let count = |count: Option<i32>| i64::from(count.unwrap_or(0));
+        let mut causes = Causes::new();
+        causes.non_negative(&Path::new("status.observedGeneration"), status.observed_generation);
+        let counts = replica_status::Counts {
+            replicas: count(status.replicas),
+            parts: &[
+                ("updatedReplicas", count(status.updated_replicas)),
+                ("readyReplicas", count(status.ready_replicas)),
+                ("availableReplicas", count(status.available_replicas)),
+            ],
+            others: &[
+                ("unavailableReplicas", status.unavailable_replicas.map(i64::from)),
+                ("terminatingReplicas", status.terminating_replicas.map(i64::from)),
+                ("collisionCount", status.collision_count.map(i64::from)),
+            ],
+            ready_noun: "readyReplicas",
+        };
+        replica_status::counts(&mut causes, &counts);
+        replica_status::collisions(&mut causes, before.collision_count, status.collision_count);
+        causes.into()
+    }
+
+    fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if old.is_none() {
+            warnings.extend(warnings::hostname(&new.key.name, "Pod names and hostnames"));
+        }
+        if old.is_none_or(|old| old.metadata().generation != new.metadata().generation) {
+            warnings.extend(warnings::pod_template("spec.template", &new.spec::<Deployment>().template));
+        }
+        warnings
+    }
+
     fn tracks_generation(&self) -> bool {
         true
+    }
+
+    fn changes_generation(&self, old: &Object, new: &Object) -> bool {
+        !new.same_spec(old) || new.metadata().annotations != old.metadata().annotations
     }
 }

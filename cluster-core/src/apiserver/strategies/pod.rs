@@ -1,29 +1,28 @@
-//! Pods: defaults of containers and probes, what may change in one that exists, graceful deletion.
+//! Pods: what the server adds to a new one, what may change in one that exists, graceful deletion.
 
-use std::collections::BTreeSet;
-
-use k8s_openapi::api::core::v1::{
-    Container, Pod, PodCondition, PodSecurityContext, PodSpec, Probe, ResourceRequirements,
-};
+use k8s_openapi::api::core::v1::{Container, Pod, PodCondition, PodIP, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::api::object::Object;
 use crate::api::quantity;
+use crate::api::selector::Labels;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
-use crate::apiserver::validation::names::dns_label;
-use crate::apiserver::{ApiServer, Moment};
-
-const QUANTITY: &str = "quantities must match the regular expression \
-     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+use crate::apiserver::validation::field::Causes;
+use crate::apiserver::validation::{pod, pod_status, pod_update};
+use crate::apiserver::{ApiServer, Moment, defaults, warnings};
 
 pub struct Rules;
 
 impl Strategy for Rules {
     fn default(&self, object: &mut Object) {
-        default_spec(object.spec_mut::<Pod>());
+        let spec = object.spec_mut::<Pod>();
+        defaults::pod_spec(spec);
+        defaults::pod(spec);
     }
 
     fn prepare_create(&self, object: &mut Object, _: &ApiServer, moment: &mut Moment<'_>) -> Result<(), Status> {
+        merge_label_keys(object);
         let class = qos_class(object.spec::<Pod>());
         let gated = object.spec::<Pod>().scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
         let status = object.status_mut::<Pod>();
@@ -42,19 +41,53 @@ impl Strategy for Rules {
         Ok(())
     }
 
+    fn prepare_status_update(&self, old: &Object, new: &mut Object) {
+        if new.metadata().owner_references != old.metadata().owner_references {
+            new.metadata_mut().owner_references = old.metadata().owner_references.clone();
+        }
+        let (before, status) = (old.status::<Pod>(), new.status::<Pod>());
+        let ips = one_pod_ip(status.pod_ip.as_deref().unwrap_or_default(), status.pod_ips.as_deref());
+        if let Some((ip, ips)) = ips {
+            let status = new.status_mut::<Pod>();
+            (status.pod_ip, status.pod_ips) = (Some(ip), Some(ips));
+        }
+        if new.status::<Pod>().qos_class.is_none() {
+            new.status_mut::<Pod>().qos_class = before.qos_class.clone();
+        }
+    }
+
     fn validate(&self, object: &Object) -> Vec<Cause> {
-        validate_spec(object.spec::<Pod>(), "spec")
+        let mut causes = Causes::new();
+        pod::pod(&mut causes, object.spec::<Pod>(), object.metadata());
+        causes.into()
+    }
+
+    fn validate_create(&self, object: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        pod::create(&mut causes, object.spec::<Pod>(), object.metadata());
+        causes.into()
     }
 
     fn validate_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
-        if old.same_spec(new) || mutable_parts_equal(old.spec::<Pod>(), new.spec::<Pod>()) {
+        let mut causes = Causes::new();
+        let (before, after) = (old.spec::<Pod>(), new.spec::<Pod>());
+        pod_update::update(&mut causes, (before, old.metadata()), (after, new.metadata()));
+        causes.into()
+    }
+
+    fn validate_status_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        pod_status::update(&mut causes, old, new);
+        causes.into()
+    }
+
+    fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
+        if old.is_some() {
             return Vec::new();
         }
-        let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
-                      `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \
-                      existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
-                      previously negative)";
-        vec![Cause::forbidden("spec", detail)]
+        let mut warnings = warnings::hostname(&new.key.name, "the Pod's hostname");
+        warnings.extend(warnings::pod_spec("", new.spec::<Pod>(), new.metadata()));
+        warnings
     }
 
     fn tracks_generation(&self) -> bool {
@@ -67,65 +100,90 @@ impl Strategy for Rules {
         if spec.node_name.is_none() || matches!(phase, Some("Succeeded" | "Failed")) {
             return 0;
         }
-        requested.or(spec.termination_grace_period_seconds).unwrap_or(30).max(0)
-    }
-}
-
-/// The defaults of a pod spec, in a Pod or in a template.
-pub fn default_spec(spec: &mut PodSpec) {
-    spec.restart_policy.get_or_insert_with(|| "Always".into());
-    spec.dns_policy.get_or_insert_with(|| "ClusterFirst".into());
-    spec.scheduler_name.get_or_insert_with(|| "default-scheduler".into());
-    spec.termination_grace_period_seconds.get_or_insert(30);
-    spec.security_context.get_or_insert_with(PodSecurityContext::default);
-    let containers = spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten());
-    containers.for_each(default_container);
-}
-
-fn default_container(container: &mut Container) {
-    let tagged = container.image.as_deref().and_then(|image| image.rsplit('/').next()?.split_once(':'));
-    let pinned = container.image.as_deref().is_some_and(|image| image.contains('@'));
-    let policy = if pinned || tagged.is_some_and(|(_, tag)| tag != "latest") { "IfNotPresent" } else { "Always" };
-    container.image_pull_policy.get_or_insert_with(|| policy.into());
-    container.termination_message_path.get_or_insert_with(|| "/dev/termination-log".into());
-    container.termination_message_policy.get_or_insert_with(|| "File".into());
-    let resources = container.resources.get_or_insert_with(ResourceRequirements::default);
-    if let Some(limits) = resources.limits.clone() {
-        let requests = resources.requests.get_or_insert_default();
-        for (name, limit) in limits {
-            requests.entry(name).or_insert(limit);
+        match requested.or(spec.termination_grace_period_seconds).unwrap_or(0) {
+            negative if negative < 0 => 1,
+            seconds => seconds,
         }
     }
-    for port in container.ports.iter_mut().flatten() {
-        port.protocol.get_or_insert_with(|| "TCP".into());
-    }
-    let probes = [&mut container.liveness_probe, &mut container.readiness_probe, &mut container.startup_probe];
-    probes.into_iter().flatten().for_each(default_probe);
 }
 
-fn default_probe(probe: &mut Probe) {
-    probe.timeout_seconds.get_or_insert(1);
-    probe.period_seconds.get_or_insert(10);
-    probe.success_threshold.get_or_insert(1);
-    probe.failure_threshold.get_or_insert(3);
-    if let Some(http) = &mut probe.http_get {
-        http.scheme.get_or_insert_with(|| "HTTP".into());
-        http.path.get_or_insert_with(|| "/".into());
+/// The list of addresses starts with the one address, which decides if they differ. `None` if there is nothing to do.
+fn one_pod_ip(ip: &str, ips: Option<&[PodIP]>) -> Option<(String, Vec<PodIP>)> {
+    match ips.and_then(<[PodIP]>::first) {
+        None if ip.is_empty() => None,
+        Some(first) if first.ip == ip => None,
+        Some(first) if ip.is_empty() => Some((first.ip.clone(), ips.unwrap_or_default().to_vec())),
+        _ => Some((ip.to_owned(), vec![PodIP { ip: ip.to_owned() }])),
+    }
+}
+
+/// The pod's own labels become part of the selectors that name their keys.
+/// <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#matchlabelkeys>
+fn merge_label_keys(object: &mut Object) {
+    let named = |keys: &Option<Vec<String>>| keys.as_ref().is_some_and(|keys| !keys.is_empty());
+    let spec = object.spec::<Pod>();
+    let spreads =
+        spec.topology_spread_constraints.iter().flatten().any(|constraint| named(&constraint.match_label_keys));
+    if !spreads && spec.affinity.is_none() {
+        return;
+    }
+    let labels = object.metadata().labels.clone().unwrap_or_default();
+    let spec = object.spec_mut::<Pod>();
+    let affinity = spec.affinity.get_or_insert_default();
+    let mut terms = Vec::new();
+    if let Some(pods) = &mut affinity.pod_affinity {
+        terms.extend(pods.required_during_scheduling_ignored_during_execution.iter_mut().flatten());
+        let preferred = pods.preferred_during_scheduling_ignored_during_execution.iter_mut().flatten();
+        terms.extend(preferred.map(|term| &mut term.pod_affinity_term));
+    }
+    if let Some(pods) = &mut affinity.pod_anti_affinity {
+        terms.extend(pods.required_during_scheduling_ignored_during_execution.iter_mut().flatten());
+        let preferred = pods.preferred_during_scheduling_ignored_during_execution.iter_mut().flatten();
+        terms.extend(preferred.map(|term| &mut term.pod_affinity_term));
+    }
+    for term in terms {
+        let Some(selector) = &mut term.label_selector else { continue };
+        require(selector, "In", term.match_label_keys.as_deref(), &labels);
+        require(selector, "NotIn", term.mismatch_label_keys.as_deref(), &labels);
+    }
+    if *affinity == Default::default() {
+        spec.affinity = None;
+    }
+    for constraint in spec.topology_spread_constraints.iter_mut().flatten() {
+        if let Some(selector) = &mut constraint.label_selector {
+            require(selector, "In", constraint.match_label_keys.as_deref(), &labels);
+        }
+    }
+}
+
+fn require(selector: &mut LabelSelector, operator: &str, keys: Option<&[String]>, labels: &Labels) {
+    for key in keys.unwrap_or_default() {
+        let Some(value) = labels.get(key) else { continue };
+        selector.match_expressions.get_or_insert_default().push(LabelSelectorRequirement {
+            key: key.clone(),
+            operator: operator.into(),
+            values: Some(vec![value.clone()]),
+        });
     }
 }
 
 /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/>
-fn qos_class(spec: &PodSpec) -> &'static str {
-    let resources = |container: &Container, limits: bool, name: &str| {
-        let resources = container.resources.as_ref()?;
+pub fn qos_class(spec: &PodSpec) -> &'static str {
+    let amount = |resources: Option<&k8s_openapi::api::core::v1::ResourceRequirements>, limits: bool, name: &str| {
+        let resources = resources?;
         let map = if limits { &resources.limits } else { &resources.requests };
         map.as_ref()?.get(name).map(quantity::millis).filter(|amount| *amount > 0)
     };
-    let mut any = false;
-    let mut guaranteed = true;
-    for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
+    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let whole = spec.resources.as_ref().filter(|whole| whole.limits.is_some() || whole.requests.is_some());
+    let all: Vec<_> = match whole {
+        Some(whole) => vec![Some(whole)],
+        None => containers.map(|container: &Container| container.resources.as_ref()).collect(),
+    };
+    let (mut any, mut guaranteed) = (false, true);
+    for resources in all {
         for name in ["cpu", "memory"] {
-            let (request, limit) = (resources(container, false, name), resources(container, true, name));
+            let (request, limit) = (amount(resources, false, name), amount(resources, true, name));
             any |= request.is_some() || limit.is_some();
             guaranteed &= limit.is_some() && (request.is_none() || request == limit);
         }
@@ -135,82 +193,4 @@ fn qos_class(spec: &PodSpec) -> &'static str {
         (true, true) => "Guaranteed",
         (true, false) => "Burstable",
     }
-}
-
-/// Checks a pod spec that stands at `path`.
-pub fn validate_spec(spec: &PodSpec, path: &str) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    if spec.containers.is_empty() {
-        causes.push(Cause::required(format!("{path}.containers"), ""));
-    }
-    let mut names = BTreeSet::new();
-    for (list, containers) in
-        [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())]
-    {
-        for (index, container) in containers.into_iter().flatten().enumerate() {
-            let path = format!("{path}.{list}[{index}]");
-            validate_container(container, &path, &mut causes);
-            if !container.name.is_empty() && !names.insert(container.name.as_str()) {
-                causes.push(Cause::duplicate(format!("{path}.name"), container.name.as_str()));
-            }
-        }
-    }
-    let policies = ["Always", "OnFailure", "Never"];
-    if let Some(policy) = spec.restart_policy.as_deref().filter(|policy| !policies.contains(policy)) {
-        causes.push(Cause::unsupported(format!("{path}.restartPolicy"), policy, &policies));
-    }
-    causes
-}
-
-fn validate_container(container: &Container, path: &str, causes: &mut Vec<Cause>) {
-    if container.name.is_empty() {
-        causes.push(Cause::required(format!("{path}.name"), ""));
-    } else {
-        let details = dns_label(&container.name).into_iter();
-        causes.extend(details.map(|detail| Cause::invalid(format!("{path}.name"), container.name.as_str(), detail)));
-    }
-    if container.image.as_deref().unwrap_or_default().is_empty() {
-        causes.push(Cause::required(format!("{path}.image"), ""));
-    }
-    for (index, port) in container.ports.iter().flatten().enumerate() {
-        if !(1..=65535).contains(&port.container_port) {
-            let path = format!("{path}.ports[{index}].containerPort");
-            causes.push(Cause::invalid(path, port.container_port, "must be between 1 and 65535, inclusive"));
-        }
-    }
-    if let Some(resources) = &container.resources {
-        for (field, map) in [("limits", &resources.limits), ("requests", &resources.requests)] {
-            for (name, amount) in map.iter().flatten() {
-                let detail = match quantity::parse(&amount.0) {
-                    None => QUANTITY,
-                    Some(millis) if millis < 0 => "must be greater than or equal to 0",
-                    Some(_) => continue,
-                };
-                let path = format!("{path}.resources.{field}[{name}]");
-                causes.push(Cause::invalid(path, amount.0.as_str(), detail));
-            }
-        }
-    }
-}
-
-fn mutable_parts_equal(old: &PodSpec, new: &PodSpec) -> bool {
-    let mut new = new.clone();
-    if new.containers.len() != old.containers.len() {
-        return false;
-    }
-    for (container, before) in new.containers.iter_mut().zip(&old.containers) {
-        container.image = before.image.clone();
-    }
-    if let (Some(new), Some(old)) = (&mut new.init_containers, &old.init_containers) {
-        for (container, before) in new.iter_mut().zip(old) {
-            container.image = before.image.clone();
-        }
-    }
-    new.active_deadline_seconds = old.active_deadline_seconds;
-    let kept =
-        old.tolerations.iter().flatten().all(|toleration| new.tolerations.iter().flatten().any(|t| t == toleration));
-    if kept {
-        new.tolerations = old.tolerations.clone();
-    }
-    new == *old
 }

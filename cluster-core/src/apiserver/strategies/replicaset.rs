@@ -1,16 +1,15 @@
-//! ReplicaSets, and what they share with the other workloads: a selector that fits the template.
+//! ReplicaSets, and what they share with Deployments: a selector that fits the template.
 
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use super::pod;
 use crate::api::object::Object;
-use crate::api::selector::Selector;
 use crate::api::status::Cause;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
-use crate::apiserver::validation::metadata;
+use crate::apiserver::validation::{pod_template, replica_status};
+use crate::apiserver::{defaults, warnings};
 
 pub struct Rules;
 
@@ -18,18 +17,57 @@ impl Strategy for Rules {
     fn default(&self, object: &mut Object) {
         let spec = object.spec_mut::<ReplicaSet>();
         spec.replicas.get_or_insert(1);
-        if let Some(template) = &mut spec.template {
-            pod::default_spec(template.spec.get_or_insert_default());
-        }
+        defaults::pod_template(spec.template.get_or_insert_default());
     }
 
+    fn prepare_status_update(&self, _: &Object, _: &mut Object) {}
+
     fn validate(&self, object: &Object) -> Vec<Cause> {
-        let ReplicaSetSpec { replicas, selector, template, .. } = object.spec::<ReplicaSet>();
-        validate_parts(*replicas, selector, template.as_ref().unwrap_or(&PodTemplateSpec::default()))
+        let (mut causes, path) = (Causes::new(), Path::new("spec"));
+        let spec = object.spec::<ReplicaSet>();
+        causes.non_negative(&path.child("replicas"), spec.replicas);
+        causes.non_negative(&path.child("minReadySeconds"), spec.min_ready_seconds);
+        let template = spec.template.clone().unwrap_or_default();
+        selector_and_template(&mut causes, &path, &spec.selector, &template);
+        causes.into()
     }
 
     fn validate_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
         selector_kept(&old.spec::<ReplicaSet>().selector, &new.spec::<ReplicaSet>().selector)
+    }
+
+    fn validate_status_update(&self, _: &Object, new: &Object) -> Vec<Cause> {
+        let status = new.status::<ReplicaSet>();
+        let count = |count: Option<i32>| i64::from(count.unwrap_or(0));
+        let mut causes = Causes::new();
+        let counts = replica_status::Counts {
+            replicas: status.replicas.into(),
+            parts: &[
+                ("fullyLabeledReplicas", count(status.fully_labeled_replicas)),
+                ("readyReplicas", count(status.ready_replicas)),
+                ("availableReplicas", count(status.available_replicas)),
+            ],
+            others: &[
+                ("observedGeneration", status.observed_generation),
+                ("terminatingReplicas", status.terminating_replicas.map(i64::from)),
+            ],
+            ready_noun: "readyReplicas",
+        };
+        replica_status::counts(&mut causes, &counts);
+        causes.into()
+    }
+
+    fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if old.is_none() {
+            warnings.extend(warnings::hostname(&new.key.name, "Pod names and hostnames"));
+        }
+        if old.is_none_or(|old| old.metadata().generation != new.metadata().generation)
+            && let Some(template) = &new.spec::<ReplicaSet>().template
+        {
+            warnings.extend(warnings::pod_template("spec.template", template));
+        }
+        warnings
     }
 
     fn tracks_generation(&self) -> bool {
@@ -37,42 +75,17 @@ impl Strategy for Rules {
     }
 }
 
-/// Replicas, selector and template of a workload.
-pub fn validate_parts(replicas: Option<i32>, selector: &LabelSelector, template: &PodTemplateSpec) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    if let Some(replicas) = replicas.filter(|replicas| *replicas < 0) {
-        causes.push(Cause::invalid("spec.replicas", replicas, "must be greater than or equal to 0"));
-    }
-    let parsed = Selector::of(selector);
-    let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
-    if parsed.is_everything() {
-        causes.push(Cause::required("spec.selector", ""));
-        causes.push(Cause::invalid("spec.selector", serde_json::json!({}), "empty selector is invalid for deployment"));
-    } else if !parsed.matches(labels) {
-        let shown = labels.map(|labels| serde_json::json!(labels)).unwrap_or_default();
-        causes.push(Cause::invalid(
-            "spec.template.metadata.labels",
-            shown,
-            "`selector` does not match template `labels`",
-        ));
-    }
-    if let Some(labels) = labels {
-        let mut wrong = Causes::new();
-        metadata::labels(&mut wrong, labels, &Path::new("spec.template.metadata.labels"));
-        causes.extend(wrong);
-    }
-    let spec = template.spec.clone().unwrap_or_default();
-    causes.extend(pod::validate_spec(&spec, "spec.template.spec"));
-    if let Some(policy) = spec.restart_policy.as_deref().filter(|policy| *policy != "Always") {
-        causes.push(Cause::unsupported("spec.template.spec.restartPolicy", policy, &["Always"]));
-    }
-    causes
+/// The selector of a Deployment or ReplicaSet, and the template of the pods that it selects.
+pub fn selector_and_template(causes: &mut Causes, path: &Path, selector: &LabelSelector, template: &PodTemplateSpec) {
+    pod_template::selector(causes, &path.child("selector"), selector, "deployment");
+    let path = path.child("template");
+    pod_template::selected(causes, &path, template, selector);
+    pod_template::validate(causes, &path, template);
+    pod_template::runs_for_ever(causes, &path, &pod_template::spec_of(template), "ReplicaSet");
 }
 
 pub fn selector_kept(old: &LabelSelector, new: &LabelSelector) -> Vec<Cause> {
-    if old == new {
-        return Vec::new();
-    }
-    let shown = serde_json::to_value(new).unwrap_or_default();
-    vec![Cause::invalid("spec.selector", shown, "field is immutable")]
+    let mut causes = Causes::new();
+    causes.immutable(&Path::new("spec.selector"), old, new);
+    causes.into()
 }

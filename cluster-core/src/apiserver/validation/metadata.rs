@@ -21,12 +21,7 @@ pub fn validate(object: &Object, strategy: &dyn Strategy) -> Causes {
     let (mut causes, path) = (Causes::new(), Path::new("metadata"));
     let metadata = object.metadata();
     if let Some(prefix) = metadata.generate_name.as_deref().filter(|prefix| !prefix.is_empty()) {
-        // Something will stand behind a trailing dash.
-        let name = match prefix.strip_suffix('-') {
-            Some(stem) if !stem.is_empty() => format!("{}a", stem.strip_suffix(|_: char| true).unwrap_or_default()),
-            _ => prefix.to_owned(),
-        };
-        causes.invalid_each(&path.child("generateName"), prefix, strategy.check_name(&name));
+        causes.invalid_each(&path.child("generateName"), prefix, strategy.check_name(&names::as_prefix(prefix)));
     }
     let name = &*object.key.name;
     if name.is_empty() {

@@ -68,6 +68,18 @@ pub fn dns_label(name: &str) -> Details {
     details
 }
 
+/// A beginning of a name, such as `generateName`, made into one that can be checked: something stands behind its dash.
+pub fn as_prefix(prefix: &str) -> String {
+    match prefix.strip_suffix('-') {
+        Some(stem) if !stem.is_empty() => {
+            let mut letters = stem.chars();
+            letters.next_back();
+            format!("{}a", letters.as_str())
+        }
+        _ => prefix.to_owned(),
+    }
+}
+
 /// An RFC 1035 label, which does not start with a digit.
 pub fn dns_1035_label(name: &str) -> Details {
     let mut details = Details::new();
