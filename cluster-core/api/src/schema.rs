@@ -2,6 +2,10 @@
 
 use std::sync::LazyLock;
 
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::autoscaling::v1::Scale;
+use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde_json::{Map, Value};
 
 use super::kind::Kind;
@@ -10,6 +14,16 @@ use super::kinds;
 static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     kinds::register_schemas(&mut generator);
+    // What requests and answers hold beside the kinds of the table.
+    generator.subschema_for::<Scale>();
+    generator.subschema_for::<Eviction>();
+    generator.subschema_for::<TokenRequest>();
+    generator.subschema_for::<meta::APIResourceList>();
+    generator.subschema_for::<meta::DeleteOptions>();
+    generator.subschema_for::<meta::ListMeta>();
+    generator.subschema_for::<meta::Patch>();
+    generator.subschema_for::<meta::Status>();
+    generator.subschema_for::<meta::WatchEvent<Eviction>>();
     generator.take_definitions(true)
 });
 

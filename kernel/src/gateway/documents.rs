@@ -1,4 +1,4 @@
-//! What is no resource: discovery, version, health, metrics.
+//! What is no resource: discovery, version, health, metrics; OpenAPI has a module of its own.
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -9,9 +9,9 @@ use cluster_core::apiserver::discovery::{self, aggregated, groups, health};
 use serde_json::{Value, json};
 
 use super::accept::{Wanted, negotiate, negotiate_discovery};
-use super::answer;
 use super::handle::{Gateway, gone, text};
 use super::query::Query;
+use super::{answer, openapi};
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -34,6 +34,7 @@ pub async fn respond(gateway: &Gateway, head: &Parts, query: &Query) -> Result<H
         ["apis", group, version] => resources(gateway, head, query, group, version).await?,
         ["version"] => document(&discovery::version(), wanted(head, query)?),
         [root, check @ ..] if health::ROOTS.contains(root) => healthy(root, &check.join("/"), query)?,
+        ["openapi", path @ ..] => openapi::respond(gateway, head, query, path).await?,
         ["metrics"] => {
             let objects = live.ask(|cluster| counts(cluster)).await.map_err(gone)?;
             answer::bytes(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", gateway.metrics.text(&objects))
@@ -83,7 +84,7 @@ async fn groups_of(gateway: &Gateway, head: &Parts, query: &Query, core: bool) -
 }
 
 /// A document with an ETag; a client that has it already is told so.
-fn tagged(headers: &HeaderMap, content_type: &str, digest: &str, body: impl Into<Body>) -> HttpResponse<Body> {
+pub fn tagged(headers: &HeaderMap, content_type: &str, digest: &str, body: impl Into<Body>) -> HttpResponse<Body> {
     let tag = format!("\"{digest}\"");
     let known = text(headers, header::IF_NONE_MATCH);
     let known = known.is_some_and(|known| known.split(',').any(|known| known.trim().trim_start_matches("W/") == tag));

@@ -14,7 +14,7 @@ use super::accept::{Form, Wanted, negotiate};
 use super::live::Live;
 use super::query::Query;
 use super::route::{Place, Route, route};
-use super::{answer, authenticate, body, documents, metrics, stream};
+use super::{answer, authenticate, body, documents, metrics, openapi, stream};
 
 /// As kube-apiserver limits bodies (`--max-resource-write-bytes` aside): 3 MiB.
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -23,6 +23,7 @@ pub struct Gateway {
     pub live: Live,
     pub credentials: authenticate::Credentials,
     pub metrics: metrics::Metrics,
+    pub openapi: openapi::Documents,
 }
 
 /// An answer that is ready to be written.

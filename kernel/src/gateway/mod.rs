@@ -13,6 +13,7 @@ mod handle;
 mod kubeconfig;
 pub mod live;
 mod metrics;
+mod openapi;
 mod query;
 mod route;
 mod server;

@@ -17,6 +17,7 @@ use tower_http::compression::{CompressionLayer, Predicate};
 use super::handle::{Gateway, handle};
 use super::live::Live;
 use super::metrics::Metrics;
+use super::openapi::Documents;
 use super::{authenticate, kubeconfig, tls};
 
 const CONNECTIONS_MAX: usize = 1000;
@@ -44,7 +45,8 @@ impl Server {
         let identity = tls::identity(address.ip())?;
         let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
         let credentials = authenticate::Credentials { token };
-        let gateway = Arc::new(Gateway { live, credentials, metrics: Metrics::default() });
+        let gateway =
+            Arc::new(Gateway { live, credentials, metrics: Metrics::default(), openapi: Documents::default() });
         Ok(Server { listener, address, identity, gateway })
     }
 

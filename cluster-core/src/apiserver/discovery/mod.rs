@@ -5,6 +5,7 @@
 pub mod aggregated;
 pub mod groups;
 pub mod health;
+pub mod openapi;
 
 use std::cmp::{Ordering, Reverse};
 
