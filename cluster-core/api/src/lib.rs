@@ -10,6 +10,7 @@ pub mod request;
 pub mod schema;
 pub mod selector;
 pub mod status;
+mod wire;
 
 use std::cmp::Ordering;
 use std::sync::Arc;

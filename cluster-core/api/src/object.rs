@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::{Map, Value};
 
 use super::kind::{DecodeError, KindRef, Resource, decode_metadata};
-use super::{Key, Name};
+use super::{Key, Name, wire};
 
 /// A typed piece of an object whose type its kind knows.
 pub type Part = Arc<dyn Any + Send + Sync>;
@@ -63,6 +63,7 @@ impl Object {
         object.insert("kind".into(), Value::String(self.kind.kind.to_string()));
         object.insert("metadata".into(), self.metadata_json());
         object.append(&mut (self.kind.codec.encode)(&self.spec, &self.status));
+        wire::complete(&self.kind, &mut object);
         Value::Object(object)
     }
 

@@ -86,6 +86,12 @@ impl<'a> Schema<'a> {
         properties.into_iter().flatten().map(|(name, field)| (name.as_str(), Schema { field }))
     }
 
+    /// Its fields have names that the writer chooses.
+    pub fn is_map(&self) -> bool {
+        let resolved = self.resolved();
+        resolved.get("additionalProperties").is_some_and(Value::is_object) && resolved.get("properties").is_none()
+    }
+
     pub fn items(&self) -> Option<Schema<'a>> {
         self.resolved().get("items").map(Schema::new)
     }

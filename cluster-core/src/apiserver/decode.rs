@@ -2,21 +2,27 @@
 
 use serde_json::Value;
 
-use crate::api::kind::KindRef;
+use crate::api::kind::{DecodeError, KindRef};
 use crate::api::object::Object;
 use crate::api::request::{Body, FieldValidation, Request};
+use crate::api::schema::Schema;
 use crate::api::status::Status;
-use crate::apiserver::custom;
+use crate::apiserver::{custom, versions};
 
-/// The object of a body, and warnings about fields that were dropped.
+/// The object of a body, in the version in which it is kept, and warnings about fields that were dropped.
 pub fn body(request: &Request) -> Result<(Object, Vec<String>), Status> {
     match &request.body {
-        Body::Object(object) => Ok((object.clone(), Vec::new())),
+        Body::Object(object) => {
+            let kept = versions::to_kept(object.clone());
+            let refused = |error: DecodeError| Status::bad_request(format!("{}: {}", error.path, error.message));
+            kept.map(|object| (object, Vec::new())).map_err(refused)
+        }
         Body::Json(value) => json(&request.kind, value, request.options.field_validation),
         Body::None => json(&request.kind, &Value::Null, request.options.field_validation),
     }
 }
 
+/// The same for a body that is JSON, or what a patch made of one.
 pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Result<(Object, Vec<String>), Status> {
     let version = kind.api_version();
     if let Some(found) = value.get("apiVersion").and_then(Value::as_str)
@@ -33,6 +39,9 @@ pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Resul
     let mut unknown = Vec::new();
     if let Some(schema) = &kind.schema {
         custom::schema::prune(&mut value, schema, "", &mut unknown);
+    }
+    if let Some(schema) = Schema::of(kind) {
+        drop_empty(&mut value, schema);
     }
     let object = Object::from_json(kind, value.clone()).map_err(|error| {
         let resource = &kind.kind;
@@ -57,7 +66,32 @@ pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Resul
             );
             Err(Status::bad_request(message))
         }
-        _ => Ok((object, texts)),
+        _ => {
+            let kept = versions::to_kept(object);
+            let refused = |error: DecodeError| Status::bad_request(format!("{}: {}", error.path, error.message));
+            kept.map(|object| (object, texts)).map_err(refused)
+        }
+    }
+}
+
+/// Empty lists and maps are none: protobuf, in which the objects of built-in kinds are kept, knows no difference.
+fn drop_empty(value: &mut Value, schema: Schema<'_>) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let Some(schema) = schema.property(name) else { return true };
+            drop_empty(value, schema);
+            match value {
+                Value::Array(items) => !items.is_empty(),
+                Value::Object(entries) => !(entries.is_empty() && schema.is_map()),
+                _ => true,
+            }
+        }),
+        Value::Array(items) => {
+            if let Some(schema) = schema.items() {
+                items.iter_mut().for_each(|item| drop_empty(item, schema));
+            }
+        }
+        _ => {}
     }
 }
 

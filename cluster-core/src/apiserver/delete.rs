@@ -19,6 +19,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 pub fn delete(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let old = read::existing(server, request)?;
     check_preconditions(&old, request)?;
+    strategy(&request.kind).check_delete(&old)?;
     admission::check_delete(server, request, &old)?;
     let mut object = old.clone();
     add_propagation_finalizer(&mut object, request.options.propagation);

@@ -25,6 +25,7 @@ pub fn index_value(object: &Object) -> Option<Name> {
 
 /// The paths that can be selected on, beside metadata.name and metadata.namespace.
 fn paths(kind: &KindRef) -> &'static [&'static str] {
+    let kind = super::versions::kept(kind);
     match (&*kind.group, &*kind.kind) {
         ("", "Pod") => &[
             "spec.nodeName",

@@ -17,6 +17,7 @@ pub mod strategy;
 pub mod subresources;
 pub mod table;
 pub mod validation;
+pub mod versions;
 pub mod warnings;
 pub mod watching;
 pub mod write;
@@ -45,7 +46,7 @@ pub struct Moment<'a> {
 pub struct ApiServer {
     pub store: Store,
     custom: custom::CustomKinds,
-    addresses: strategies::service::Addresses,
+    addresses: strategies::service::addresses::Addresses,
     committed: Vec<Arc<Change>>,
     pod_specs: replicas::PodSpecs,
 }
@@ -61,7 +62,7 @@ impl ApiServer {
         ApiServer {
             store: Store::new(kinds::built_in().len()),
             custom: custom::CustomKinds::default(),
-            addresses: strategies::service::Addresses::default(),
+            addresses: strategies::service::addresses::Addresses::default(),
             committed: Vec::new(),
             pod_specs: replicas::PodSpecs::default(),
         }
@@ -69,7 +70,7 @@ impl ApiServer {
 
     /// Answers one request. Refused writes are recorded in the trace, too.
     pub fn handle(&mut self, request: Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-        let answer = self.dispatch(&request, moment);
+        let answer = self.dispatch(&request, moment).map(|answer| versions::present_response(answer, &request.kind));
         if let Err(status) = &answer
             && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch)
         {

@@ -11,7 +11,7 @@ use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::continuation::Continuation;
 use crate::apiserver::validation::names;
-use crate::apiserver::{ApiServer, fields};
+use crate::apiserver::{ApiServer, fields, versions};
 use crate::store::{Objects, Store};
 
 /// # Errors
@@ -24,18 +24,10 @@ pub fn get(server: &ApiServer, request: &Request) -> Result<Object, Status> {
     existing(server, request)
 }
 
-/// The object that a request is about.
+/// The object that a request is about, as it is kept.
 pub fn existing(server: &ApiServer, request: &Request) -> Result<Object, Status> {
     let object = server.store.get(&request.kind, &request.key).cloned();
-    let object = object.ok_or_else(|| Status::not_found(&request.kind, &request.key.name))?;
-    Ok(of_kind(&object, request))
-}
-
-/// A stored object in the version that is asked for.
-fn of_kind(object: &Object, request: &Request) -> Object {
-    let mut object = object.clone();
-    object.kind = request.kind.clone();
-    object
+    object.ok_or_else(|| Status::not_found(versions::kept(&request.kind), &request.key.name))
 }
 
 /// # Errors
@@ -67,12 +59,8 @@ pub fn list(server: &ApiServer, request: &Request) -> Result<List, Status> {
         options.labels.matches(object.metadata().labels.as_ref())
             && (options.fields.is_everything() || options.fields.matches(|path| fields::field(object, path)))
     };
-    let items: Vec<Object> = candidates
-        .by_ref()
-        .filter(selects)
-        .take(options.limit.unwrap_or(usize::MAX))
-        .map(|object| of_kind(object, request))
-        .collect();
+    let items: Vec<Object> =
+        candidates.by_ref().filter(selects).take(options.limit.unwrap_or(usize::MAX)).cloned().collect();
     let is_everything = options.labels.is_everything() && options.fields.is_everything();
     let (mut continue_token, mut remaining) = (String::new(), None);
     let left = if options.limit.is_some() { candidates.count() } else { 0 };

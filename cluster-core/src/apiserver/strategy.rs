@@ -41,18 +41,9 @@ pub trait Strategy: Sync {
         Ok(())
     }
 
-    /// Carries over from the old object what a writer of the status can't change, beside the spec.
-    fn prepare_status_update(&self, old: &Object, new: &mut Object) {
-        if new.metadata() == old.metadata() {
-            return;
-        }
-        let kept = old.metadata();
-        let metadata = new.metadata_mut();
-        metadata.labels = kept.labels.clone();
-        metadata.annotations = kept.annotations.clone();
-        metadata.finalizers = kept.finalizers.clone();
-        metadata.owner_references = kept.owner_references.clone();
-    }
+    /// Carries over from the old object what a writer of the status can't change, beside the spec. Most kinds take the
+    /// metadata as it comes; see [`keep_metadata`] for those that do not.
+    fn prepare_status_update(&self, _old: &Object, _new: &mut Object, _moment: &Moment<'_>) {}
 
     fn validate(&self, _object: &Object) -> Vec<Cause> {
         Vec::new()
@@ -73,6 +64,16 @@ pub trait Strategy: Sync {
     /// What may not change.
     fn validate_update(&self, _old: &Object, _new: &Object) -> Vec<Cause> {
         Vec::new()
+    }
+
+    /// Why the object may not be deleted.
+    fn check_delete(&self, _object: &Object) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// A new object comes with the status that its writer gave it.
+    fn keeps_new_status(&self) -> bool {
+        false
     }
 
     /// What is wrong with a status that is written by itself.
@@ -113,6 +114,18 @@ pub trait Strategy: Sync {
     /// How long a deletion waits for whoever must confirm it; 0 deletes at once.
     fn grace_period_seconds(&self, _object: &Object, _requested: Option<i64>) -> i64 {
         0
+    }
+}
+
+/// For kinds whose status can be written, but with it no metadata.
+pub fn keep_metadata(old: &Object, new: &mut Object) {
+    if new.metadata() != old.metadata() {
+        let kept = old.metadata();
+        let metadata = new.metadata_mut();
+        metadata.labels = kept.labels.clone();
+        metadata.annotations = kept.annotations.clone();
+        metadata.finalizers = kept.finalizers.clone();
+        metadata.owner_references = kept.owner_references.clone();
     }
 }
 

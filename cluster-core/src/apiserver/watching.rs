@@ -7,7 +7,7 @@ use crate::Cluster;
 use crate::api::object::Object;
 use crate::api::request::{Options, Request};
 use crate::api::status::{Cause, Status};
-use crate::apiserver::{ApiServer, fields, read};
+use crate::apiserver::{ApiServer, fields, read, versions};
 use crate::watch::{EventType, Watcher};
 
 /// What a client hears of.
@@ -64,7 +64,8 @@ impl ApiServer {
         if options.send_initial_events.unwrap_or(revision == 0) {
             for object in self.store.list(&request.kind, &request.key.namespace) {
                 if watcher.selects(object) {
-                    initial.push_back(Told::Event(EventType::Added, object.clone()));
+                    let object = versions::present(object.clone(), &request.kind);
+                    initial.push_back(Told::Event(EventType::Added, object));
                 }
             }
             if options.send_initial_events == Some(true) {
@@ -90,8 +91,7 @@ impl OpenWatch {
         while events.len() < events_max {
             match self.watcher.next(cluster.store()) {
                 Ok(Some(event)) => {
-                    let mut object = event.object;
-                    object.kind = self.watcher.kind.clone();
+                    let object = versions::present(event.object, &self.watcher.kind);
                     self.told = object.revision;
                     events.push(Told::Event(event.event_type, object));
                 }

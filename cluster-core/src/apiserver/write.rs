@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::strategy::{Strategy, strategy};
 use super::validation::metadata;
-use super::{ApiServer, Moment, admission, decode, patch as patches, read};
+use super::{ApiServer, Moment, admission, decode, patch as patches, read, versions};
 use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
@@ -27,11 +27,12 @@ fn create_object(
     mut warnings: Vec<String>,
     moment: &mut Moment<'_>,
 ) -> Result<Response, Status> {
-    let kind = &request.kind;
     place(request, &mut object)?;
+    let kind = &object.kind.clone();
     let strategy = strategy(kind);
     begin(&mut object, strategy, moment);
-    if kind.codec.has_status && !kind.codec.whole || kind.has_subresource("status") {
+    let has_status = kind.codec.has_status && !kind.codec.whole || kind.has_subresource("status");
+    if has_status && !strategy.keeps_new_status() {
         object.set_status_part((kind.codec.new_status)());
     }
     if object.is::<Pod>() {
@@ -41,12 +42,15 @@ fn create_object(
     }
     admission::admit(server, request, None, &mut object, moment)?;
     strategy.prepare_create(&mut object, server, moment)?;
-    let mut causes = metadata::validate(&object, strategy);
-    if object.is::<Pod>() {
-        causes.extend(server.pod_specs.valid.check(&object, |pod| strategy.validate_create(pod)));
-    } else {
-        causes.extend(strategy.validate_create(&object));
-    }
+    let causes = versions::validate(request, None, &object).unwrap_or_else(|| {
+        let mut causes = metadata::validate(&object, strategy);
+        if object.is::<Pod>() {
+            causes.extend(server.pod_specs.valid.check(&object, |pod| strategy.validate_create(pod)));
+        } else {
+            causes.extend(strategy.validate_create(&object));
+        }
+        causes
+    });
     refuse(&object, causes)?;
     warn(&mut warnings, request, strategy, None, &object);
     admission::check(server, request, None, &object)?;
@@ -100,7 +104,7 @@ pub fn replace(
     mut warnings: Vec<String>,
     moment: &mut Moment<'_>,
 ) -> Result<Response, Status> {
-    let kind = &request.kind;
+    let kind = &old.kind;
     if new.revision > 0 && new.revision != old.revision {
         return Err(Status::stale(kind, &old.key.name));
     }
@@ -114,10 +118,12 @@ pub fn replace(
     keep_metadata(&old, &mut new);
     if request.subresource == "status" {
         new.set_spec_part(old.spec_part().clone());
-        strategy.prepare_status_update(&old, &mut new);
+        strategy.prepare_status_update(&old, &mut new, moment);
         let mut causes = metadata::validate_update(&old, &new);
         causes.extend(strategy.validate_status_update(&old, &new));
         refuse(&new, causes)?;
+    } else if matches!(request.subresource, "approval" | "finalize") {
+        // The subresource itself has made this of the old object, and checked it.
     } else {
         if kind.has_subresource("status") {
             new.set_status_part(old.status_part().clone());
@@ -129,8 +135,11 @@ pub fn replace(
             let generation = old.metadata().generation.unwrap_or(0) + 1;
             new.metadata_mut().generation = Some(generation);
         }
-        let mut causes = metadata::validate_update(&old, &new);
-        causes.extend(strategy.validate_replacement(&old, &new));
+        let causes = versions::validate(request, Some(&old), &new).unwrap_or_else(|| {
+            let mut causes = metadata::validate_update(&old, &new);
+            causes.extend(strategy.validate_replacement(&old, &new));
+            causes
+        });
         refuse(&new, causes)?;
         warn(&mut warnings, request, strategy, Some(&old), &new);
     }

@@ -217,6 +217,8 @@ mod tests {
         let created = cluster.request(request).unwrap().object().unwrap();
         object.revision = 0;
         if !K::kind().namespaced {
+            // No controller is there to take the taint of new nodes away.
+            cluster.request(Request::update(&"kubectl".into(), object.clone())).unwrap();
             cluster.request(Request::update_status(&"kubelet".into(), object)).unwrap();
         }
         created

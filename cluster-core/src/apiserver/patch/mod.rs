@@ -5,7 +5,7 @@ pub mod strategic;
 
 use serde_json::Value;
 
-use super::decode;
+use super::{decode, versions};
 use crate::api::object::Object;
 use crate::api::request::{Body, PatchType, Request, Verb};
 use crate::api::schema::Schema;
@@ -19,7 +19,7 @@ pub fn apply_to(request: &Request, old: &Object) -> Result<(Object, Vec<String>)
     let Body::Json(patch) = &request.body else {
         return Err(Status::bad_request("a patch is JSON"));
     };
-    let mut value = old.to_json();
+    let mut value = versions::present(old.clone(), &request.kind).to_json();
     match patch_type {
         PatchType::Merge => json_patch::merge(&mut value, patch),
         PatchType::StrategicMerge | PatchType::Apply => match Schema::of(&request.kind) {

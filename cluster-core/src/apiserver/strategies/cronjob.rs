@@ -27,8 +27,6 @@ impl Strategy for Rules {
         job::job_template(spec.job_template.spec.get_or_insert_default());
     }
 
-    fn prepare_status_update(&self, _: &Object, _: &mut Object) {}
-
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let mut causes = Causes::new();
         validate(&mut causes, object);

@@ -41,8 +41,6 @@ impl Strategy for Rules {
         Ok(())
     }
 
-    fn prepare_status_update(&self, _: &Object, _: &mut Object) {}
-
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let (mut causes, path) = (Causes::new(), Path::new("spec"));
         let spec = object.spec::<DaemonSet>();

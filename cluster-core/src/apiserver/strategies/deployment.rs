@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::replicaset;
 use crate::api::object::Object;
 use crate::api::status::Cause;
+use crate::apiserver::Moment;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{replica_status, rollout};
@@ -31,7 +32,7 @@ impl Strategy for Rules {
     }
 
     /// deployment-controller writes the revision, an annotation, together with the status.
-    fn prepare_status_update(&self, old: &Object, new: &mut Object) {
+    fn prepare_status_update(&self, old: &Object, new: &mut Object, _: &Moment<'_>) {
         if new.metadata().labels != old.metadata().labels {
             new.metadata_mut().labels = old.metadata().labels.clone();
         }

@@ -53,8 +53,6 @@ impl Strategy for Rules {
         Ok(())
     }
 
-    fn prepare_status_update(&self, _: &Object, _: &mut Object) {}
-
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let mut causes = Causes::new();
         let spec = object.spec::<Job>();

@@ -3,10 +3,14 @@
 use k8s_openapi::api::core::v1::Namespace;
 
 use crate::api::object::Object;
-use crate::api::status::Status;
+use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
+use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::names;
 use crate::apiserver::{ApiServer, Moment};
+
+const FINALIZER: &str = "kubernetes";
+const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
 
 pub struct Rules;
 
@@ -24,8 +28,32 @@ impl Strategy for Rules {
     }
 
     fn prepare_create(&self, object: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
-        object.spec_mut::<Namespace>().finalizers = Some(vec!["kubernetes".into()]);
+        let finalizers = object.spec_mut::<Namespace>().finalizers.get_or_insert_default();
+        if !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+            finalizers.push(FINALIZER.into());
+        }
         object.status_mut::<Namespace>().phase = Some("Active".into());
         Ok(())
+    }
+
+    /// `spec.finalizers` changes by way of `finalize` only.
+    fn prepare_update(&self, old: &Object, new: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
+        if !new.same_spec(old) {
+            new.set_spec_part(old.spec_part().clone());
+        }
+        Ok(())
+    }
+
+    fn validate(&self, object: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        for (index, finalizer) in object.spec::<Namespace>().finalizers.iter().flatten().enumerate() {
+            let path = Path::new("spec.finalizers").index(index);
+            causes.invalid_each(&path, finalizer, names::qualified_name(finalizer));
+            if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer.as_str()) {
+                let detail = "name is neither a standard finalizer name nor is it fully qualified";
+                causes.invalid(&path, finalizer.as_str(), detail);
+            }
+        }
+        causes.into()
     }
 }

@@ -41,7 +41,7 @@ impl Strategy for Rules {
         Ok(())
     }
 
-    fn prepare_status_update(&self, old: &Object, new: &mut Object) {
+    fn prepare_status_update(&self, old: &Object, new: &mut Object, _: &Moment<'_>) {
         if new.metadata().owner_references != old.metadata().owner_references {
             new.metadata_mut().owner_references = old.metadata().owner_references.clone();
         }

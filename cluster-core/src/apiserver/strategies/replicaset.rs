@@ -20,8 +20,6 @@ impl Strategy for Rules {
         defaults::pod_template(spec.template.get_or_insert_default());
     }
 
-    fn prepare_status_update(&self, _: &Object, _: &mut Object) {}
-
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let (mut causes, path) = (Causes::new(), Path::new("spec"));
         let spec = object.spec::<ReplicaSet>();

@@ -1,9 +1,11 @@
-//! Services: ports, and the addresses that the server gives out.
+//! Services: ports, families of addresses, and what comes and goes with the type.
 //! <https://kubernetes.io/docs/concepts/services-networking/service/>
 
-use std::net::Ipv4Addr;
+pub mod addresses;
+mod families;
+mod validation;
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{ClientIPConfig, Service, ServiceSpec, SessionAffinityConfig};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::api::object::Object;
@@ -11,12 +13,6 @@ use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::names;
 use crate::apiserver::{ApiServer, Moment};
-use crate::store::Change;
-
-/// The Service network: 10.96.0.0/16.
-const NETWORK: u32 = u32::from_be_bytes([10, 96, 0, 0]);
-const NETWORK_SIZE: u32 = 1 << 16;
-const NODE_PORTS: std::ops::RangeInclusive<i32> = 30000..=32767;
 
 pub struct Rules;
 
@@ -27,154 +23,187 @@ impl Strategy for Rules {
 
     fn default(&self, object: &mut Object) {
         let spec = object.spec_mut::<Service>();
-        let service_type = spec.type_.get_or_insert_with(|| "ClusterIP".into()).clone();
-        spec.session_affinity.get_or_insert_with(|| "None".into());
-        if service_type != "ExternalName" {
-            spec.internal_traffic_policy.get_or_insert_with(|| "Cluster".into());
-            spec.ip_families.get_or_insert_with(|| vec!["IPv4".into()]);
-            spec.ip_family_policy.get_or_insert_with(|| "SingleStack".into());
+        spec.type_.get_or_insert_with(|| "ClusterIP".into());
+        if spec.session_affinity.get_or_insert_with(|| "None".into()) == "ClientIP" {
+            let config = spec.session_affinity_config.get_or_insert_with(SessionAffinityConfig::default);
+            let client = config.client_ip.get_or_insert_with(ClientIPConfig::default);
+            client.timeout_seconds.get_or_insert(10_800);
+        } else if spec.session_affinity.as_deref() == Some("None") {
+            spec.session_affinity_config = None;
         }
-        if matches!(service_type.as_str(), "NodePort" | "LoadBalancer") {
+        if needs_cluster_ip(spec) {
+            spec.internal_traffic_policy.get_or_insert_with(|| "Cluster".into());
+        }
+        if is_reached_from_outside(spec) {
             spec.external_traffic_policy.get_or_insert_with(|| "Cluster".into());
         }
-        if service_type == "LoadBalancer" {
+        if is(spec, "LoadBalancer") {
             spec.allocate_load_balancer_node_ports.get_or_insert(true);
         }
         for port in spec.ports.iter_mut().flatten() {
             port.protocol.get_or_insert_with(|| "TCP".into());
-            let number = port.port;
-            port.target_port.get_or_insert(IntOrString::Int(number));
+            let empty = |target: &IntOrString| match target {
+                IntOrString::Int(number) => *number == 0,
+                IntOrString::String(name) => name.is_empty(),
+            };
+            if port.target_port.as_ref().is_none_or(empty) {
+                port.target_port = Some(IntOrString::Int(port.port));
+            }
         }
     }
 
     fn prepare_create(&self, object: &mut Object, server: &ApiServer, moment: &mut Moment<'_>) -> Result<(), Status> {
-        server.addresses.assign(object.spec_mut::<Service>(), moment);
-        Ok(())
+        let name = object.key.name.clone();
+        let spec = object.spec_mut::<Service>();
+        drop_empty(spec);
+        if spec.cluster_ips.is_none() {
+            spec.cluster_ips = spec.cluster_ip.clone().map(|ip| vec![ip]);
+        }
+        families::initialize(&name, None, spec)?;
+        server.addresses.assign(&name, None, spec, moment)
     }
 
-    fn prepare_update(&self, old: &Object, new: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
-        let (old, new) = (old.spec::<Service>(), new.spec_mut::<Service>());
-        if new.cluster_ip.is_none() && new.type_.as_deref() != Some("ExternalName") {
-            new.cluster_ip = old.cluster_ip.clone();
-            new.cluster_ips = old.cluster_ips.clone();
+    fn prepare_update(
+        &self,
+        old: &Object,
+        new: &mut Object,
+        server: &ApiServer,
+        moment: &mut Moment<'_>,
+    ) -> Result<(), Status> {
+        let name = new.key.name.clone();
+        if new.same_spec(old) {
+            return Ok(());
         }
-        for port in new.ports.iter_mut().flatten().filter(|port| port.node_port.is_none()) {
-            let same =
-                old.ports.iter().flatten().find(|known| known.port == port.port && known.protocol == port.protocol);
-            port.node_port = same.and_then(|known| known.node_port);
-        }
-        Ok(())
+        let (old, spec) = (old.spec::<Service>(), new.spec_mut::<Service>());
+        drop_empty(spec);
+        keep_allocated(old, spec);
+        align_cluster_ips(old, spec);
+        drop_what_the_type_does_not_need(old, spec);
+        families::initialize(&name, Some(old), spec)?;
+        server.addresses.assign(&name, Some(old), spec, moment)
     }
 
     fn validate(&self, object: &Object) -> Vec<Cause> {
-        let spec = object.spec::<Service>();
-        let mut causes = Vec::new();
-        let headless = spec.cluster_ip.as_deref() == Some("None");
-        let external = spec.type_.as_deref() == Some("ExternalName");
-        let ports = spec.ports.as_deref().unwrap_or_default();
-        if ports.is_empty() && !headless && !external {
-            causes.push(Cause::required("spec.ports", ""));
-        }
-        for (index, port) in ports.iter().enumerate() {
-            let path = format!("spec.ports[{index}]");
-            if ports.len() > 1 && port.name.as_deref().unwrap_or_default().is_empty() {
-                causes.push(Cause::required(format!("{path}.name"), ""));
-            }
-            if !(1..=65535).contains(&port.port) {
-                causes.push(Cause::invalid(
-                    format!("{path}.port"),
-                    port.port,
-                    "must be between 1 and 65535, inclusive",
-                ));
-            }
-        }
-        let types = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        if let Some(service_type) = spec.type_.as_deref().filter(|known| !types.contains(known)) {
-            causes.push(Cause::unsupported("spec.type", service_type, &types));
-        }
-        causes
+        validation::validate(object.spec::<Service>(), None).into()
     }
 
-    fn validate_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
-        let (old, new) = (old.spec::<Service>(), new.spec::<Service>());
-        match (&old.cluster_ip, &new.cluster_ip) {
-            (Some(before), Some(after)) if before != after && new.type_.as_deref() != Some("ExternalName") => {
-                vec![Cause::invalid("spec.clusterIPs[0]", after.as_str(), "may not change once set")]
-            }
-            _ => Vec::new(),
-        }
+    fn validate_replacement(&self, old: &Object, new: &Object) -> Vec<Cause> {
+        validation::validate_update(old.spec::<Service>(), new.spec::<Service>()).into()
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
+    fn creates_on_update(&self) -> bool {
+        true
     }
 }
 
-/// Addresses and ports in use.
-#[derive(Clone, Debug, Default)]
-pub struct Addresses {
-    cluster_ips: imbl::OrdSet<u32>,
-    node_ports: imbl::OrdSet<i32>,
+fn is(spec: &ServiceSpec, service_type: &str) -> bool {
+    spec.type_.as_deref() == Some(service_type)
 }
 
-impl Addresses {
-    fn assign(&self, spec: &mut k8s_openapi::api::core::v1::ServiceSpec, moment: &mut Moment<'_>) {
-        let service_type = spec.type_.as_deref().unwrap_or("ClusterIP");
-        if service_type == "ExternalName" {
-            return;
-        }
-        let address = match spec.cluster_ip.as_deref() {
-            None | Some("") => self.free_address(moment).to_string(),
-            Some(given) => given.to_owned(),
-        };
-        spec.cluster_ips = Some(vec![address.clone()]);
-        spec.cluster_ip = Some(address);
-        if matches!(service_type, "NodePort" | "LoadBalancer") {
-            for port in spec.ports.iter_mut().flatten() {
-                port.node_port.get_or_insert_with(|| self.free_node_port(moment));
-            }
-        }
-    }
+fn is_headless(spec: &ServiceSpec) -> bool {
+    spec.cluster_ips.as_deref() == Some(&["None".into()]) || spec.cluster_ip.as_deref() == Some("None")
+}
 
-    /// A free address, drawn from the upper part of the network, which Kubernetes keeps for those it chooses.
-    fn free_address(&self, moment: &mut Moment<'_>) -> Ipv4Addr {
-        let low = 256;
-        loop {
-            let address = NETWORK + low + moment.random.below(u64::from(NETWORK_SIZE - low - 1)) as u32;
-            if !self.cluster_ips.contains(&address) {
-                return Ipv4Addr::from(address);
-            }
-        }
-    }
+fn needs_cluster_ip(spec: &ServiceSpec) -> bool {
+    matches!(spec.type_.as_deref(), Some("ClusterIP" | "NodePort" | "LoadBalancer"))
+}
 
-    fn free_node_port(&self, moment: &mut Moment<'_>) -> i32 {
-        loop {
-            let port = NODE_PORTS.start() + moment.random.below(2768) as i32;
-            if !self.node_ports.contains(&port) {
-                return port;
-            }
-        }
-    }
+fn allocates_node_ports(spec: &ServiceSpec) -> bool {
+    is(spec, "NodePort") || is(spec, "LoadBalancer") && spec.allocate_load_balancer_node_ports.unwrap_or(true)
+}
 
-    /// Follows Services as they come and go.
-    pub fn observe(&mut self, change: &Change) {
-        if !change.object().is::<Service>() {
-            return;
-        }
-        let parts = |object: &Object| {
-            let spec = object.spec::<Service>();
-            let addresses: Vec<u32> =
-                spec.cluster_ips.iter().flatten().filter_map(|ip| ip.parse::<Ipv4Addr>().ok()).map(u32::from).collect();
-            let ports: Vec<i32> = spec.ports.iter().flatten().filter_map(|port| port.node_port).collect();
-            (addresses, ports)
-        };
-        if let Some((addresses, ports)) = change.before.as_ref().map(parts) {
-            for address in addresses {
-                self.cluster_ips.remove(&address);
-            }
-            for port in ports {
-                self.node_ports.remove(&port);
-            }
-        }
-        if let Some((addresses, ports)) = change.after.as_ref().map(parts) {
-            self.cluster_ips.extend(addresses);
-            self.node_ports.extend(ports);
-        }
+fn needs_node_port(spec: &ServiceSpec) -> bool {
+    is(spec, "NodePort") || is(spec, "LoadBalancer")
+}
+
+fn needs_health_check_port(spec: &ServiceSpec) -> bool {
+    is(spec, "LoadBalancer") && spec.external_traffic_policy.as_deref() == Some("Local")
+}
+
+fn is_reached_from_outside(spec: &ServiceSpec) -> bool {
+    needs_node_port(spec) || is(spec, "ClusterIP") && spec.external_ips.as_ref().is_some_and(|ips| !ips.is_empty())
+}
+
+/// An empty text or list is none.
+fn drop_empty(spec: &mut ServiceSpec) {
+    let texts = [&mut spec.cluster_ip, &mut spec.external_name, &mut spec.external_traffic_policy];
+    for text in texts {
+        text.take_if(|text| text.is_empty());
+    }
+    for list in [&mut spec.cluster_ips, &mut spec.ip_families] {
+        list.take_if(|list| list.is_empty());
     }
 }
+
+/// A client that leaves out what the server gave out before wants to keep it.
+fn keep_allocated(old: &ServiceSpec, spec: &mut ServiceSpec) {
+    if needs_cluster_ip(old) && needs_cluster_ip(spec) {
+        if spec.cluster_ip.is_none() {
+            spec.cluster_ip = old.cluster_ip.clone();
+        }
+        if spec.cluster_ips.is_none() && spec.cluster_ip == old.cluster_ip {
+            spec.cluster_ips = old.cluster_ips.clone();
+        }
+    }
+    if needs_node_port(old) && needs_node_port(spec) {
+        let used =
+            |spec: &ServiceSpec| -> Vec<i32> { spec.ports.iter().flatten().filter_map(|p| p.node_port).collect() };
+        let used_now = used(spec);
+        for port in spec.ports.iter_mut().flatten().filter(|port| port.node_port.unwrap_or(0) == 0) {
+            let same =
+                old.ports.iter().flatten().rev().find(|known| {
+                    known.name.as_deref().unwrap_or_default() == port.name.as_deref().unwrap_or_default()
+                });
+            port.node_port = same.and_then(|known| known.node_port).filter(|kept| !used_now.contains(kept));
+        }
+    }
+    if needs_health_check_port(old) && needs_health_check_port(spec) && spec.health_check_node_port.unwrap_or(0) == 0 {
+        spec.health_check_node_port = old.health_check_node_port;
+    }
+}
+
+/// Old clients know only `clusterIP`: what they do to it is meant for `clusterIPs` too.
+fn align_cluster_ips(old: &ServiceSpec, spec: &mut ServiceSpec) {
+    if spec.cluster_ips.is_none() && spec.cluster_ip == old.cluster_ip {
+        spec.cluster_ips = old.cluster_ips.clone();
+    }
+    if spec.cluster_ip != old.cluster_ip && spec.cluster_ips == old.cluster_ips {
+        spec.cluster_ips = spec.cluster_ip.clone().map(|ip| vec![ip]);
+    }
+}
+
+/// With a change of type goes what belonged to the old one, unless the writer touched it.
+fn drop_what_the_type_does_not_need(old: &ServiceSpec, spec: &mut ServiceSpec) {
+    if needs_cluster_ip(old) && !needs_cluster_ip(spec) {
+        if spec.cluster_ips == old.cluster_ips {
+            (spec.cluster_ip, spec.cluster_ips) = (None, None);
+        }
+        spec.ip_families.take_if(|now| Some(&*now) == old.ip_families.as_ref());
+        spec.ip_family_policy.take_if(|now| Some(&*now) == old.ip_family_policy.as_ref());
+        spec.internal_traffic_policy.take_if(|now| Some(&*now) == old.internal_traffic_policy.as_ref());
+    }
+    if needs_node_port(old) && !needs_node_port(spec) {
+        let before: Vec<_> = old.ports.iter().flatten().map(|port| port.node_port).collect();
+        if spec.ports.iter().flatten().map(|port| port.node_port).eq(before) {
+            spec.ports.iter_mut().flatten().for_each(|port| port.node_port = None);
+        }
+    }
+    if needs_health_check_port(old) && !needs_health_check_port(spec) {
+        spec.health_check_node_port.take_if(|now| Some(&*now) == old.health_check_node_port.as_ref());
+    }
+    if is(old, "LoadBalancer") && !is(spec, "LoadBalancer") {
+        let allocate = old.allocate_load_balancer_node_ports.as_ref();
+        spec.allocate_load_balancer_node_ports.take_if(|now| Some(&*now) == allocate);
+        spec.load_balancer_class.take_if(|now| Some(&*now) == old.load_balancer_class.as_ref());
+    }
+    if is_reached_from_outside(old) && !is_reached_from_outside(spec) {
+        spec.external_traffic_policy.take_if(|now| Some(&*now) == old.external_traffic_policy.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests;

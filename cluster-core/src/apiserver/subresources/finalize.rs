@@ -11,6 +11,6 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let (wanted, _) = decode::body(request)?;
     let mut namespace = old.clone();
     namespace.spec_mut::<Namespace>().finalizers = wanted.spec::<Namespace>().finalizers.clone();
-    let whole = Request { subresource: "", ..request.clone() };
-    write::replace(server, &whole, old, namespace, Vec::new(), moment)
+    namespace.revision = wanted.revision;
+    write::replace(server, request, old, namespace, Vec::new(), moment)
 }

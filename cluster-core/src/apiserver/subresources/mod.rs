@@ -1,5 +1,6 @@
 //! Subresources beside `status`: one file each, one line in [`HANDLERS`].
 
+mod approval;
 mod binding;
 mod eviction;
 mod finalize;
@@ -16,6 +17,7 @@ use crate::api::status::Status;
 type Handler = fn(&mut ApiServer, &Request, &mut Moment<'_>) -> Result<Response, Status>;
 
 const HANDLERS: &[(&str, Handler)] = &[
+    ("approval", approval::handle),
     ("binding", binding::handle),
     ("eviction", eviction::handle),
     ("finalize", finalize::handle),

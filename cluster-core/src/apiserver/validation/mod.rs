@@ -1,6 +1,7 @@
 //! Validation: what must hold of an object before it is written. One file a subject, and [`field`] to say what is wrong.
 //! The checks and their order are those of kube-apiserver, so that the causes of a refusal come in the same order.
 
+pub mod addresses;
 pub mod containers;
 pub mod cron;
 pub mod env;
@@ -24,6 +25,7 @@ pub mod rollout;
 pub mod scheduling;
 pub mod security;
 pub mod selectors;
+pub mod shown;
 pub mod topology;
 pub mod volumes;
 
