@@ -12,8 +12,10 @@ use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
+use crate::api::user::User;
 use crate::api::{Key, Name};
 use crate::apiserver::ApiServer;
+use crate::apiserver::access::{self, Attributes, bootstrap};
 use crate::apiserver::watching::OpenWatch;
 use crate::clock::{Class, Time};
 use crate::controllers;
@@ -23,6 +25,7 @@ use crate::kubelet::Kubelet;
 use crate::network::connect::{Connection, Load, Network, Options, Origin, Session};
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
+use crate::random::Random;
 use crate::runtime::Runtime;
 use crate::runtime::host::{self, Host};
 use crate::scheduler::Scheduler;
@@ -88,7 +91,7 @@ impl Cluster {
         let mut world = World::new(config.seed, config.settings);
         world.advance_to(config.start);
         let runs = |component: &str| !config.without.iter().any(|without| without == component);
-        bootstrap(&mut world);
+        bootstrap(&mut world, config.seed);
         let mut cluster = Cluster {
             manager: Runner::new(Subscriber::Manager, controllers::all()),
             clients: imbl::OrdMap::new(),
@@ -165,6 +168,20 @@ impl Cluster {
     /// Sends a request to the apiserver, at this moment.
     pub fn request(&mut self, request: Request) -> Result<Response, Status> {
         self.world.request(request)
+    }
+
+    /// # Errors
+    /// 403 if the user may not do this.
+    pub fn require(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
+        access::require(&self.world.apiserver, user, attributes)
+    }
+
+    /// The user that another one acts as, for what these attributes say.
+    ///
+    /// # Errors
+    /// 400 for a user without a name, 403 if the other one may not.
+    pub fn impersonate(&self, requestor: &User, wanted: User, attributes: &Attributes) -> Result<User, Status> {
+        access::impersonation::impersonate(&self.world.apiserver, requestor, wanted, attributes)
     }
 
     /// An object as the store has it.
@@ -439,7 +456,12 @@ impl Cluster {
 }
 
 /// What a new cluster has before anybody uses it.
-fn bootstrap(world: &mut World) {
+fn bootstrap(world: &mut World, seed: u64) {
+    // Their uids are drawn apart, so that adding one changes nothing else of a run.
+    let mut random = Random::new(!seed);
+    for object in bootstrap::objects(world.now, &mut random) {
+        world.apiserver.store.seed(object);
+    }
     let actor: Actor = "kube-apiserver".into();
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
         let namespace = Object::new::<Namespace>("", name, Default::default());

@@ -132,6 +132,12 @@ impl Store {
         self.tables[slot].partitions.get(value)
     }
 
+    /// Puts in what was there before anybody watched: an object of the revision at which the store begins.
+    pub fn seed(&mut self, mut object: Object) {
+        object.revision = self.revision;
+        self.tables[object.kind.slot].objects.insert(object.key.clone(), object);
+    }
+
     /// Writes an object: `expected` is the revision it must have now, `None` if it must not exist. The object gets
     /// the new revision.
     pub fn put(

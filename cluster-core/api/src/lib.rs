@@ -10,6 +10,7 @@ pub mod request;
 pub mod schema;
 pub mod selector;
 pub mod status;
+pub mod user;
 mod wire;
 
 use std::cmp::Ordering;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::kind::{KindRef, Resource};
 use super::object::Object;
 use super::selector::{FieldSelector, Selector};
+use super::user::User;
 use super::{Key, Name};
 use crate::cause::{Actor, Causes};
 
@@ -33,6 +34,8 @@ pub const SUBRESOURCES: &[&str] = &[
 pub struct Request {
     /// Who asks, as the trace names it: `kubectl`, `replicaset-controller`, `kubelet/node-1`.
     pub actor: Actor,
+    /// Who asks, as authentication found out. `None` is a component of this process or its learner, who may do all.
+    pub user: Option<Arc<User>>,
     /// What led to this request.
     pub causes: Causes,
     /// In words, for the trace: why the client does this.
@@ -177,6 +180,7 @@ impl Request {
     pub fn new(actor: &Actor, verb: Verb, kind: &KindRef, key: Key) -> Request {
         Request {
             actor: actor.clone(),
+            user: None,
             causes: Causes::default(),
             reason: Name::default(),
             verb,

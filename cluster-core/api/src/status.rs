@@ -165,6 +165,18 @@ impl Status {
         Status::new(403, "Forbidden", message).about(kind, name)
     }
 
+    /// A user may not do this to a resource, be it served or not, or to a path (no resource).
+    pub fn denied(group: &str, resource: &str, name: &str, detail: &str) -> Status {
+        let dot = if group.is_empty() { "" } else { "." };
+        let message = match (resource, name) {
+            ("", _) => format!("forbidden: {detail}"),
+            (_, "") => format!("{resource}{dot}{group} is forbidden: {detail}"),
+            _ => format!("{resource}{dot}{group} {} is forbidden: {detail}", quoted(name)),
+        };
+        let details = Details { name: name.into(), group: group.into(), kind: resource.into(), ..Details::default() };
+        Status { details: Some(Box::new(details)), ..Status::new(403, "Forbidden", message) }
+    }
+
     /// One or more fields are wrong.
     pub fn invalid(kind: &super::kind::KindRef, name: &str, causes: Vec<Cause>) -> Status {
         let mut list: Vec<String> = Vec::new();
@@ -208,6 +220,15 @@ impl Status {
         let message = format!("{kind}.meta.k8s.io \"\" is invalid: {list}");
         let details = Details { group: "meta.k8s.io".into(), kind: kind.into(), causes, ..Details::default() };
         Status { details: Some(Box::new(details)), ..Status::new(422, "Invalid", message) }
+    }
+
+    /// A question (a review) that can't be answered; its kind goes unnamed.
+    pub fn invalid_question(group: &str, causes: Vec<Cause>) -> Status {
+        let list: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let list = if causes.len() == 1 { list.concat() } else { format!("[{}]", list.join(", ")) };
+        let details = Details { group: group.into(), causes, ..Details::default() };
+        let status = Status::new(422, "Invalid", format!(".{group} \"\" is invalid: {list}"));
+        Status { details: Some(Box::new(details)), ..status }
     }
 
     /// A fault that Kubernetes gives no reason for.

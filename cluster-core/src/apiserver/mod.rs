@@ -1,6 +1,7 @@
 //! Every write and every read goes through here: decode, default, admit, validate, write.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/>
 
+pub mod access;
 pub mod admission;
 mod continuation;
 pub mod custom;
@@ -80,6 +81,7 @@ impl ApiServer {
     }
 
     fn dispatch(&mut self, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
+        access::check(self, request)?;
         if !matches!(request.subresource, "" | "status") {
             return subresources::handle(self, request, moment);
         }
@@ -87,7 +89,10 @@ impl ApiServer {
             Verb::Get => read::get(self, request).map(answer),
             Verb::List => read::list(self, request).map(Response::List),
             Verb::Watch => Err(Status::bad_request("a watch is opened, not answered")),
-            Verb::Create => write::create(self, request, moment),
+            Verb::Create => match access::reviews::answer(self, request, moment) {
+                Some(answer) => answer,
+                None => write::create(self, request, moment),
+            },
             Verb::Update => write::update(self, request, moment),
             Verb::Patch(_) => write::patch(self, request, moment),
             Verb::Delete => delete::delete(self, request, moment),

@@ -7,7 +7,7 @@ use crate::Cluster;
 use crate::api::object::Object;
 use crate::api::request::{Options, Request};
 use crate::api::status::{Cause, Status};
-use crate::apiserver::{ApiServer, fields, read, versions};
+use crate::apiserver::{ApiServer, access, fields, read, versions};
 use crate::watch::{EventType, Watcher};
 
 /// What a client hears of.
@@ -46,6 +46,7 @@ impl ApiServer {
     /// # Errors
     /// Options that do not go together (422), a revision that is no number (500), a field that can't be selected on.
     pub fn open_watch(&self, request: &Request) -> Result<OpenWatch, Status> {
+        access::check(self, request)?;
         let options = &request.options;
         check(options)?;
         read::check_labels(&options.labels)?;

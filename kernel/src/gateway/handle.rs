@@ -14,7 +14,7 @@ use super::accept::{Form, Wanted, negotiate};
 use super::live::Live;
 use super::query::Query;
 use super::route::{Place, Route, route};
-use super::{answer, authenticate, body, documents, metrics, openapi, stream};
+use super::{answer, authenticate, authorize, body, documents, metrics, openapi, stream};
 
 /// As kube-apiserver limits bodies (`--max-resource-write-bytes` aside): 3 MiB.
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -46,9 +46,11 @@ pub async fn handle(gateway: Arc<Gateway>, request: HttpRequest<HttpBody>) -> Ht
 
 async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<HttpResponse<HttpBody>, Status> {
     let (head, http_body) = request.into_parts();
-    authenticate::user(&gateway.credentials, &head.headers)?;
+    let asks = authenticate::user(&gateway.credentials, &head.headers)?;
     let query = Query::parse(head.uri.query());
-    let place = match route(head.uri.path()) {
+    let route = route(head.uri.path());
+    let user = authorize::user(gateway, asks, &head, &route, &query).await?;
+    let place = match route {
         Route::Resource(place) => place,
         Route::Other => return documents::respond(gateway, &head, &query).await,
     };
@@ -77,7 +79,7 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
     let actor = program(&head.headers).into();
     let timeout = query.timeout()?;
     let ask = move |cluster: &mut Cluster| -> Result<(Request, Option<Reply>), Status> {
-        let request = request_of(cluster, &place, verb, actor, body, options)?;
+        let request = Request { user: Some(user), ..request_of(cluster, &place, verb, actor, body, options)? };
         if watch {
             return Ok((request, None));
         }

@@ -2,11 +2,12 @@
 //! become requests and responses bytes; what is granted and what it means the apiserver decides.
 //!
 //! The way of a request, in the order of the modules: `server` (connections, TLS) → `handle` → `authenticate` →
-//! `route`, `query`, `accept`, `body` → `live` (the cluster's thread) → `answer`, or `stream` for a watch.
+//! `authorize`, `route`, `query`, `accept`, `body` → `live` (the cluster's thread) → `answer`, or `stream` for a watch.
 
 mod accept;
 mod answer;
 mod authenticate;
+mod authorize;
 mod body;
 mod documents;
 mod handle;
