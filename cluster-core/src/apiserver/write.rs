@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::strategy::{Strategy, strategy};
 use super::validation::metadata;
-use super::{ApiServer, Moment, admission, decode, patch as patches, read, versions};
+use super::{ApiServer, Moment, access, admission, decode, patch as patches, read, versions};
 use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
@@ -41,6 +41,7 @@ fn create_object(
         strategy.default(&mut object);
     }
     admission::admit(server, request, None, &mut object, moment)?;
+    access::escalation::check(server, request, None, &object)?;
     strategy.prepare_create(&mut object, server, moment)?;
     let causes = versions::validate(request, None, &object).unwrap_or_else(|| {
         let mut causes = metadata::validate(&object, strategy);
@@ -131,6 +132,7 @@ pub fn replace(
         strategy.default(&mut new);
         strategy.prepare_update(&old, &mut new, server, moment)?;
         admission::admit(server, request, Some(&old), &mut new, moment)?;
+        access::escalation::check(server, request, Some(&old), &new)?;
         if strategy.changes_generation(&old, &new) {
             let generation = old.metadata().generation.unwrap_or(0) + 1;
             new.metadata_mut().generation = Some(generation);
