@@ -8,7 +8,7 @@ use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde_json::{Map, Value};
 
-use super::kind::Kind;
+use super::kind::{Kind, KindRef};
 use super::kinds;
 
 static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -30,6 +30,21 @@ static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
 /// All types by their OpenAPI names, such as `io.k8s.api.core.v1.PodSpec`.
 pub fn definitions() -> &'static Map<String, Value> {
     &DEFINITIONS
+}
+
+/// The OpenAPI name of what a manifest's apiVersion and kind say: a built-in kind, or the body of a subresource.
+pub fn type_of(api_version: &str, kind: &str) -> Option<&'static str> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let matches = |known: &&KindRef| *known.group == *group && *known.version == *version && *known.kind == *kind;
+    if let Some(known) = kinds::built_in().iter().find(matches) {
+        return Some(&known.type_name);
+    }
+    let package = match (group, kind) {
+        (_, "DeleteOptions") | ("", "Status") => "apimachinery.pkg.apis.meta.v1".to_owned(),
+        ("", _) => format!("api.core.{version}"),
+        (group, _) => format!("api.{}.{version}", group.split('.').next().unwrap_or(group)),
+    };
+    DEFINITIONS.get_key_value(&format!("io.k8s.{package}.{kind}")).map(|(name, _)| name.as_str())
 }
 
 /// A place in a schema: the description of a field or of a type.
@@ -107,7 +122,6 @@ mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
 
     use super::*;
-    use crate::kind::KindRef;
 
     #[test]
     fn a_path_leads_from_type_to_type() {

@@ -5,6 +5,7 @@ use cluster_core::api::request::{Body, Options, PatchType};
 use cluster_core::api::status::{Cause, Status};
 use serde_json::Value;
 
+use super::protobuf;
 use super::query::{dry_run_cause, of_orphan, propagation, propagation_causes};
 
 /// The patch type that a content type names.
@@ -27,6 +28,7 @@ pub fn object(content_type: &str, bytes: &Bytes) -> Result<Body, Status> {
     let value = match media_type(content_type) {
         "" | "application/json" | "*/*" => json(bytes)?,
         "application/yaml" => yaml(bytes)?,
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(bytes).map_err(Status::bad_request)?,
         _ => return Err(unsupported()),
     };
     Ok(Body::Json(value))

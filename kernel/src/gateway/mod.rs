@@ -15,6 +15,7 @@ mod kubeconfig;
 pub mod live;
 mod metrics;
 mod openapi;
+mod protobuf;
 mod query;
 mod route;
 mod server;
