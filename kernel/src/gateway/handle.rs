@@ -34,11 +34,16 @@ pub enum Reply {
 
 /// Answers anything, a refusal included.
 pub async fn handle(gateway: Arc<Gateway>, request: HttpRequest<HttpBody>) -> HttpResponse<HttpBody> {
-    let asked = metrics::Asked::of(&request);
+    let mut asked = metrics::Asked::of(&request);
     let response = match respond(&gateway, request).await {
         Ok(response) => response,
-        Err(status) if status == Status::unknown_path() => documents::nothing_there(),
-        Err(status) => answer::status(&status),
+        Err(status) => {
+            let nothing_there = status == Status::unknown_path();
+            if nothing_there || status == Status::unknown_resource() {
+                asked.led_nowhere();
+            }
+            if nothing_there { documents::nothing_there() } else { answer::status(&status) }
+        }
     };
     gateway.metrics.count(asked, response.status());
     response

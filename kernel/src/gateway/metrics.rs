@@ -14,6 +14,9 @@ use super::route::{Place, Route, route};
 /// Upper bounds of the histogram of durations, in seconds.
 const BOUNDS_S: [f64; 8] = [0.005, 0.025, 0.1, 0.2, 0.4, 0.8, 1.0, 5.0];
 
+/// So many combinations of labels at most are told apart: nobody fills the memory by asking for what there is not.
+const LABELS_MAX: usize = 4096;
+
 #[derive(Default)]
 pub struct Metrics {
     counted: Mutex<Counted>,
@@ -32,7 +35,6 @@ struct Durations {
     sum: Duration,
 }
 
-/// Only what is served makes labels, so that their number stays small whatever is asked for.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Labels {
     group: String,
@@ -42,6 +44,19 @@ struct Labels {
     scope: &'static str,
     verb: &'static str,
     code: u16,
+}
+
+impl Labels {
+    fn of(place: Place, verb: &'static str, code: StatusCode) -> Labels {
+        let scope = match (&*place.resource, &*place.name, &*place.namespace) {
+            ("", ..) => "",
+            (_, "", "") => "cluster",
+            (_, "", _) => "namespace",
+            _ => "resource",
+        };
+        let Place { group, version, resource, subresource, .. } = place;
+        Labels { group, version, resource, subresource, scope, verb, code: code.as_u16() }
+    }
 }
 
 /// A request that is being answered.
@@ -74,20 +89,21 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Nothing is served there: the place has no name of its own.
+    pub fn led_nowhere(&mut self) {
+        self.place = None;
+    }
+}
+
 impl Metrics {
     /// Counts a request that has its answer.
     pub fn count(&self, asked: Asked, code: StatusCode) {
-        // A place that is not served has no name of its own.
-        let place = asked.place.filter(|_| code != StatusCode::NOT_FOUND).unwrap_or_default();
-        let scope = match (&*place.resource, &*place.name, &*place.namespace) {
-            ("", ..) => "",
-            (_, "", "") => "cluster",
-            (_, "", _) => "namespace",
-            _ => "resource",
-        };
-        let Place { group, version, resource, subresource, .. } = place;
-        let labels = Labels { group, version, resource, subresource, scope, verb: asked.verb, code: code.as_u16() };
         let Ok(mut counted) = self.counted.lock() else { return };
+        let mut labels = Labels::of(asked.place.unwrap_or_default(), asked.verb, code);
+        if counted.requests.len() >= LABELS_MAX && !counted.requests.contains_key(&labels) {
+            labels = Labels::of(Place::default(), asked.verb, code);
+        }
         *counted.requests.entry(labels).or_default() += 1;
         // A watch takes as long as its client likes.
         if asked.verb != "WATCH" {
