@@ -12,6 +12,7 @@ pub mod selector;
 pub mod status;
 pub mod user;
 mod wire;
+pub mod zero_values;
 
 use std::cmp::Ordering;
 use std::sync::Arc;

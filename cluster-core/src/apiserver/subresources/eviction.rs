@@ -14,6 +14,10 @@ use crate::apiserver::{ApiServer, Moment, delete, read};
 pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let pod = read::existing(server, request)?;
     let body = super::body(request);
+    let named = body.pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    if !named.is_empty() && *named != *request.key.name {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
     let mut removal = Request { verb: Verb::Delete, subresource: "", ..request.clone() };
     removal.options.grace_period_seconds =
         body.pointer("/deleteOptions/gracePeriodSeconds").and_then(serde_json::Value::as_i64);

@@ -4,6 +4,7 @@ mod approval;
 mod binding;
 mod eviction;
 mod finalize;
+mod pod_spec;
 pub mod scale;
 
 use std::borrow::Cow;
@@ -19,8 +20,10 @@ type Handler = fn(&mut ApiServer, &Request, &mut Moment<'_>) -> Result<Response,
 const HANDLERS: &[(&str, Handler)] = &[
     ("approval", approval::handle),
     ("binding", binding::handle),
+    ("ephemeralcontainers", pod_spec::ephemeral_containers),
     ("eviction", eviction::handle),
     ("finalize", finalize::handle),
+    ("resize", pod_spec::resize),
     ("scale", scale::handle),
 ];
 

@@ -1,0 +1,109 @@
+//! From a request's body to an object: apiVersion and kind, types, fields that the kind does not have.
+
+mod walk;
+
+use serde_json::Value;
+
+use crate::api::kind::{Kind, KindRef};
+use crate::api::kinds;
+use crate::api::object::Object;
+use crate::api::request::{Body, FieldValidation, Request};
+use crate::api::schema::Schema;
+use crate::api::status::Status;
+use crate::apiserver::{custom, versions};
+
+/// The object of a body, in the version in which it is kept, and warnings about fields that were dropped.
+pub fn body(request: &Request) -> Result<(Object, Vec<String>), Status> {
+    match &request.body {
+        Body::Object(object) => kept(object.clone()).map(|object| (object, Vec::new())),
+        Body::Json(value) => json(&request.kind, value, request.options.field_validation),
+        Body::None => json(&request.kind, &Value::Null, request.options.field_validation),
+    }
+}
+
+/// The same for a body that is JSON, or what a patch made of one.
+pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Result<(Object, Vec<String>), Status> {
+    check_kind(kind, value)?;
+    let mut value = if value.is_null() { Value::Object(Default::default()) } else { value.clone() };
+    let mut unknown = Vec::new();
+    match (&kind.schema, Schema::of(kind)) {
+        (Some(schema), _) => custom::schema::prune(&mut value, schema, "", &mut unknown),
+        (None, Some(schema)) => {
+            walk::object(&mut value, schema, &kind.kind, &mut unknown)
+                .map_err(|error| unreadable(kind, kind, &error))?;
+        }
+        (None, None) => {}
+    }
+    check_revision(&value)?;
+    let object = Object::from_json(kind, value)
+        .map_err(|error| unreadable(kind, kind, &format!("{}: {}", error.path, error.message)))?;
+    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+    match validation {
+        FieldValidation::Ignore => kept(object).map(|object| (object, Vec::new())),
+        FieldValidation::Strict if !texts.is_empty() => {
+            Err(unreadable(kind, kind, &format!("strict decoding error: {}", texts.join(", "))))
+        }
+        _ => kept(object).map(|object| (object, texts)),
+    }
+}
+
+fn kept(object: Object) -> Result<Object, Status> {
+    versions::to_kept(object).map_err(|error| Status::bad_request(format!("{}: {}", error.path, error.message)))
+}
+
+fn unreadable(found: &Kind, wanted: &Kind, problem: &str) -> Status {
+    let (kind, version) = (&found.kind, &found.version);
+    Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {}: {problem}", wanted.kind))
+}
+
+/// apiVersion and kind may be left out; else they are those of the URL.
+fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let expected = kind.api_version();
+    let (version, name) = (text("apiVersion").unwrap_or(&expected), text("kind").unwrap_or(&kind.kind));
+    if version == expected && *name == *kind.kind {
+        return Ok(());
+    }
+    let (group, short_version) = version.split_once('/').unwrap_or(("", version));
+    if *name == *kind.kind && group == &*kind.group {
+        let message =
+            format!("the API version in the data ({version}) does not match the expected API version ({expected})");
+        return Err(Status::bad_request(message));
+    }
+    let known = |known: &&KindRef| *known.kind == *name && *known.group == *group && *known.version == *short_version;
+    let problem = match kinds::built_in().iter().find(known) {
+        Some(found) => format!(
+            "converting ({}.{name}) to ({}.{}): unknown conversion",
+            found.version,
+            internal_package(kind),
+            kind.kind
+        ),
+        None => {
+            let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
+            let problem = format!("no kind \"{name}\" is registered for version \"{version}\" in scheme \"{scheme}\"");
+            return Err(unreadable(kind, kind, &problem));
+        }
+    };
+    Err(Status::bad_request(format!(
+        "{name} in version \"{short_version}\" cannot be handled as a {}: {problem}",
+        kind.kind
+    )))
+}
+
+/// The API server's own name for the types of a group.
+fn internal_package(kind: &Kind) -> &str {
+    match &*kind.group {
+        "" => "core",
+        group => group.split('.').next().unwrap_or(group),
+    }
+}
+
+/// A resourceVersion is a number.
+fn check_revision(value: &Value) -> Result<(), Status> {
+    match value.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() && text.parse::<u64>().is_err() => {
+            Err(Status::unexplained(format!("strconv.ParseUint: parsing {text:?}: invalid syntax")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,282 @@
+//! Reads the JSON of a built-in kind along the schema of its type: values of a wrong type, fields that the type does not
+//! have, quantities in other than their canonical form, zeros that mean nothing.
+//!
+//! Messages name types as the API server does, which is written in Go.
+
+use serde_json::{Map, Value};
+
+use crate::api::quantity;
+use crate::api::schema::Schema;
+use crate::api::zero_values::is_nullable;
+
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+const LABEL_SELECTOR: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector";
+
+/// Texts that have types of their own, by the fields that hold them.
+const NAMED_TEXTS: [(&str, &str); 14] = [
+    ("concurrencyPolicy", "v1.ConcurrencyPolicy"),
+    ("completionMode", "v1.CompletionMode"),
+    ("dnsPolicy", "v1.DNSPolicy"),
+    ("effect", "v1.TaintEffect"),
+    ("imagePullPolicy", "v1.PullPolicy"),
+    ("phase", "v1.PodPhase"),
+    ("podManagementPolicy", "v1.PodManagementPolicyType"),
+    ("protocol", "v1.Protocol"),
+    ("restartPolicy", "v1.RestartPolicy"),
+    ("scheme", "v1.URIScheme"),
+    ("sessionAffinity", "v1.ServiceAffinity"),
+    ("terminationMessagePolicy", "v1.TerminationMessagePolicy"),
+    ("uid", "types.UID"),
+    ("whenUnsatisfiable", "v1.UnsatisfiableConstraintAction"),
+];
+
+/// Where the walk is.
+struct Place<'a> {
+    /// With indexes and keys: how a field is named that is not known.
+    path: String,
+    /// The type that holds the field, and the names of the fields that lead to it.
+    holder: &'a str,
+    fields: String,
+    /// The last of them.
+    field: &'a str,
+}
+
+/// Makes `value` what the API would write. Unknown fields are added to `unknown` and taken away; the error is about the
+/// first value of a wrong type. `kind` is the name of the type at the top.
+pub fn object(value: &mut Value, schema: Schema<'_>, kind: &str, unknown: &mut Vec<String>) -> Result<(), String> {
+    let place = Place { path: String::new(), holder: "", fields: String::new(), field: "" };
+    fields(value, schema, kind, &place, unknown)
+}
+
+/// `PodSpec` of `io.k8s.api.core.v1.PodSpec`.
+fn short(type_name: &str) -> &str {
+    type_name.rsplit('.').next().unwrap_or(type_name)
+}
+
+/// `v1.PodSpec`.
+fn qualified(type_name: &str) -> String {
+    let mut parts = type_name.rsplit('.');
+    let name = parts.next().unwrap_or_default();
+    format!("{}.{name}", parts.next().unwrap_or_default())
+}
+
+/// The type of a schema as Go names it.
+fn go_type(schema: Schema<'_>, field: &str) -> String {
+    let resolved = schema.resolved();
+    let named = schema.type_name();
+    match (resolved.get("type").and_then(Value::as_str), resolved.get("format").and_then(Value::as_str)) {
+        (Some("array"), _) => {
+            let item = schema.items().map(|items| go_type(items, ""));
+            format!("[]{}", item.unwrap_or_default())
+        }
+        (Some("string"), Some("byte")) => "[]uint8".into(),
+        (Some("string"), _) => {
+            NAMED_TEXTS.iter().find(|(name, _)| *name == field).map_or("string", |(_, text)| text).to_owned()
+        }
+        (Some("integer"), format) => format.unwrap_or("int64").into(),
+        (Some("number"), _) => "float64".into(),
+        (Some("boolean"), _) => "bool".into(),
+        (Some("object"), _) if named.is_none() => {
+            let values = resolved.get("additionalProperties").map(Schema::new);
+            format!("map[string]{}", values.map(|values| go_type(values, "")).unwrap_or_default())
+        }
+        _ => named.map(qualified).unwrap_or_default(),
+    }
+}
+
+fn json_type(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(_) => "bool".into(),
+        Value::Number(_) => "number".into(),
+        Value::String(_) => "string".into(),
+        Value::Array(_) => "array".into(),
+        Value::Object(_) => "object".into(),
+    }
+}
+
+fn mismatch(found: &str, wanted: &str, place: &Place<'_>) -> String {
+    if place.fields.is_empty() {
+        return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+    }
+    format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}", place.holder, place.fields)
+}
+
+fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut Vec<String>) -> Result<(), String> {
+    let named = schema.type_name().unwrap_or_default();
+    match named {
+        QUANTITY => return read_quantity(value),
+        INT_OR_STRING => return int_or_string(value, place),
+        _ => {}
+    }
+    let resolved = schema.resolved();
+    let Some(wanted) = resolved.get("type").and_then(Value::as_str) else { return Ok(()) };
+    let wrong = |value: &Value| mismatch(&json_type(value), &go_type(schema, place.field), place);
+    match (wanted, &mut *value) {
+        (_, Value::Null) => Ok(()),
+        ("object", Value::Object(_)) if resolved.get("properties").is_some() => {
+            fields(value, schema, short(named), place, unknown)
+        }
+        ("object", Value::Object(entries)) => {
+            let Some(values) = resolved.get("additionalProperties").filter(|values| values.is_object()) else {
+                return Ok(());
+            };
+            for (key, value) in entries.iter_mut() {
+                let place = Place { path: format!("{}.{key}", place.path), fields: place.fields.clone(), ..*place };
+                walk(value, Schema::new(values), &place, unknown)?;
+            }
+            Ok(())
+        }
+        ("array", Value::Array(items)) => {
+            let Some(schema) = schema.items() else { return Ok(()) };
+            for (index, item) in items.iter_mut().enumerate() {
+                let place = Place { path: format!("{}[{index}]", place.path), fields: place.fields.clone(), ..*place };
+                walk(item, schema, &place, unknown)?;
+            }
+            Ok(())
+        }
+        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => Ok(()),
+        ("integer", Value::Number(number)) => {
+            let small = resolved.get("format").and_then(Value::as_str) == Some("int32");
+            let fits = number.as_i64().is_some_and(|number| !small || i32::try_from(number).is_ok());
+            let found = format!("number {number}");
+            if fits { Ok(()) } else { Err(mismatch(&found, &go_type(schema, place.field), place)) }
+        }
+        (_, value) => Err(wrong(value)),
+    }
+}
+
+fn fields(
+    value: &mut Value,
+    schema: Schema<'_>,
+    holder: &str,
+    place: &Place<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let Value::Object(entries) = value else {
+        return Err(mismatch(&json_type(value), &go_type(schema, place.field), place));
+    };
+    let known = schema.resolved().get("properties").and_then(Value::as_object);
+    // Metadata stands first in what people write.
+    let mut names: Vec<String> = entries.keys().cloned().collect();
+    names.sort_by_key(|name| name != "metadata");
+    let mut dropped = Vec::new();
+    for name in names {
+        let join = |start: &str| if start.is_empty() { name.clone() } else { format!("{start}.{name}") };
+        let path = join(&place.path);
+        let Some(field) = known.and_then(|known| known.get(&name)).map(Schema::new) else {
+            unknown.push(path);
+            dropped.push(name);
+            continue;
+        };
+        let Some(value) = entries.get_mut(&name) else { continue };
+        let inner = Place { path, holder, fields: join(&place.fields), field: &name };
+        walk(value, field, &inner, unknown)?;
+        let required = schema.is_required(&name);
+        if required && field.type_name() == Some(LABEL_SELECTOR) && value.as_object().is_some_and(Map::is_empty) {
+            // Tells a selector that was sent from one that was not.
+            *value = serde_json::json!({"matchLabels": {}});
+        } else if is_empty_list(value) || !required && means_nothing(value, field, &name) {
+            dropped.push(name);
+        }
+    }
+    for name in dropped {
+        entries.remove(&name);
+    }
+    Ok(())
+}
+
+/// An empty list is none: protobuf, in which objects are kept, knows no difference.
+fn is_empty_list(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// The API would not write this value. Types that read their JSON themselves decide for themselves.
+fn means_nothing(value: &Value, schema: Schema<'_>, name: &str) -> bool {
+    let zero = match value {
+        Value::Null => return true,
+        Value::Array(items) => return items.is_empty() && schema.type_name().is_none(),
+        Value::Object(entries) => return entries.is_empty() && schema.type_name().is_none(),
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+    };
+    zero && schema.type_name().is_none() && !is_nullable(name)
+}
+
+fn read_quantity(value: &mut Value) -> Result<(), String> {
+    let text = match &*value {
+        Value::Null => return Ok(()),
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    *value = quantity::canonical(&text)?.into();
+    Ok(())
+}
+
+fn int_or_string(value: &Value, place: &Place<'_>) -> Result<(), String> {
+    let place = Place { fields: String::new(), path: String::new(), ..*place };
+    match value {
+        Value::String(_) | Value::Null => Ok(()),
+        Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => Ok(()),
+        Value::Number(number) => Err(mismatch(&format!("number {number}"), "int32", &place)),
+        other => Err(mismatch(&json_type(other), "int32", &place)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::kind::Resource;
+
+    fn read<K: Resource>(mut value: Value) -> Result<(Value, Vec<String>), String> {
+        let mut unknown = Vec::new();
+        object(&mut value, Schema::of(K::kind()).unwrap(), &K::kind().kind, &mut unknown)?;
+        Ok((value, unknown))
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_as_the_api_names_it() {
+        let error = |found: Result<(Value, Vec<String>), String>| found.unwrap_err();
+        assert_eq!(
+            error(read::<Deployment>(json!({"spec": {"replicas": "3"}}))),
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+        );
+        assert_eq!(
+            error(read::<Pod>(json!({"spec": {"containers": {"name": "c"}}}))),
+            "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"
+        );
+        assert_eq!(
+            error(read::<ConfigMap>(json!({"data": {"n": 1}}))),
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+        );
+        assert_eq!(
+            error(read::<ConfigMap>(json!({"metadata": {"labels": {"n": true}}}))),
+            "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string"
+        );
+    }
+
+    #[test]
+    fn unknown_fields_and_zeros_go_and_quantities_become_canonical() {
+        let pod = json!({
+            "metadata": {"name": "a", "colour": "red", "labels": {}},
+            "spec": {
+                "hostNetwork": false, "priority": 0, "nodeName": "",
+                "containers": [{"name": "c", "ports": [{"port": 80, "containerPort": 1}],
+                    "resources": {"limits": {"memory": "1.5Gi", "cpu": 0.5}}}],
+                "volumes": [{"name": "v", "emptyDir": {}}],
+            },
+        });
+        let (pod, unknown) = read::<Pod>(pod).unwrap();
+        assert_eq!(unknown, ["metadata.colour", "spec.containers[0].ports[0].port"]);
+        assert_eq!(pod["metadata"], json!({"name": "a"}));
+        assert_eq!(pod["spec"]["containers"][0]["resources"]["limits"], json!({"memory": "1536Mi", "cpu": "500m"}));
+        assert_eq!((&pod["spec"]["priority"], pod["spec"].get("hostNetwork")), (&json!(0), None));
+        assert_eq!(pod["spec"]["volumes"][0]["emptyDir"], json!({}));
+    }
+}
