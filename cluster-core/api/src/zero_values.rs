@@ -22,7 +22,7 @@ setHostnameAsFQDN shareProcessNamespace sideEffects signerName stabilizationWind
 startingDeadlineSeconds stopSignal storageCapacity storageClassName strategy succeededCount succeededIndexes \
 successfulJobsHistoryLimit supplementalGroupsPolicy suspend targetCPUUtilizationPercentage terminating \
 terminatingReplicas terminationGracePeriodSeconds timeZone tolerationSeconds trafficDistribution \
-ttlSecondsAfterFinished uid unhealthyPodEvictionPolicy url value version volumeAttributesClassName \
+ttlSecondsAfterFinished uid unhealthyPodEvictionPolicy url version volumeAttributesClassName \
 volumeBindingMode volumeMode x-kubernetes-preserve-unknown-fields zone";
 
 /// A field of this name keeps a zero.

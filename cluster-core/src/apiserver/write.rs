@@ -12,10 +12,12 @@ use crate::api::object::Object;
 use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
 use crate::api::status::{Cause, Status};
 
+const OTHER_NAMESPACE: &str = "the namespace of the provided object does not match the namespace sent on the request";
+
 pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let (object, warnings) = decode::body(request)?;
     if object.revision > 0 {
-        return Err(Status::internal("resourceVersion should not be set on objects to be created"));
+        return Err(Status::unexplained("resourceVersion should not be set on objects to be created"));
     }
     create_object(server, request, object, warnings, moment)
 }
@@ -61,12 +63,19 @@ fn create_object(
 
 pub fn update(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let (mut object, warnings) = decode::body(request)?;
-    if object.key.name != request.key.name {
-        let message = format!(
-            "the name of the object ({}) does not match the name on the URL ({})",
-            object.key.name, request.key.name
-        );
+    let (sent, asked) = (&object.key, &request.key);
+    if sent.name.is_empty() {
+        let name = &asked.name;
+        let message = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
         return Err(Status::bad_request(message));
+    }
+    if sent.name != asked.name {
+        let message =
+            format!("the name of the object ({}) does not match the name on the URL ({})", sent.name, asked.name);
+        return Err(Status::bad_request(message));
+    }
+    if !sent.namespace.is_empty() && sent.namespace != asked.namespace {
+        return Err(Status::bad_request(OTHER_NAMESPACE));
     }
     let old = match read::existing(server, request) {
         Err(_) if request.subresource.is_empty() && strategy(&request.kind).creates_on_update() => {
@@ -176,7 +185,13 @@ fn check_uid(old: &Object, new: &Object) -> Result<(), Status> {
         "" => Ok(()),
         uid if uid == old.uid() => Ok(()),
         uid => {
-            let detail = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid());
+            let detail = format!(
+                "StorageError: invalid object, Code: 4, Key: {}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+                 failed: UID in precondition: {uid}, UID in object meta: {}",
+                old.kind.registry_prefix(),
+                old.key,
+                old.uid()
+            );
             Err(Status::conflict(&old.kind, &old.key.name, &detail))
         }
     }
@@ -186,9 +201,7 @@ fn check_uid(old: &Object, new: &Object) -> Result<(), Status> {
 fn place(request: &Request, object: &mut Object) -> Result<(), Status> {
     let wanted = if request.kind.namespaced { request.key.namespace.clone() } else { "".into() };
     if request.kind.namespaced && !object.key.namespace.is_empty() && object.key.namespace != wanted {
-        return Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+        return Err(Status::bad_request(OTHER_NAMESPACE));
     }
     if object.key.namespace != wanted || object.metadata().namespace.is_some() == wanted.is_empty() {
         object.rename(Key::new(wanted, object.key.name.clone()));

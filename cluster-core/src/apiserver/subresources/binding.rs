@@ -70,13 +70,11 @@ fn merge_metadata(pod: &mut Object, binding: &Value) {
 }
 
 fn set_scheduled(pod: &mut Object, moment: &Moment<'_>) {
-    let generation = pod.metadata().generation;
     let conditions = pod.status_mut::<Pod>().conditions.get_or_insert_default();
     conditions.retain(|condition| condition.type_ != "PodScheduled");
     conditions.push(PodCondition {
         type_: "PodScheduled".into(),
         status: "True".into(),
-        observed_generation: generation,
         last_transition_time: Some(moment.now.to_meta()),
         ..PodCondition::default()
     });

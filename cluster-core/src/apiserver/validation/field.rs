@@ -87,6 +87,13 @@ impl Causes {
         self.push(Cause::invalid(path, value, detail));
     }
 
+    /// Like [`Causes::invalid`], for a value whose fields have an order.
+    pub fn invalid_shown(&mut self, path: &Path, shown: &str, detail: impl AsRef<str>) {
+        let mut cause = Cause::invalid(path, Value::Null, detail.as_ref());
+        cause.message = format!("Invalid value: {shown}: {}", detail.as_ref());
+        self.push(cause);
+    }
+
     /// One cause for each detail, as the checks of names give them.
     pub fn invalid_each(&mut self, path: &Path, value: &str, details: Vec<String>) {
         self.extend(details.into_iter().map(|detail| Cause::invalid(path, value, detail)));

@@ -115,7 +115,11 @@ pub fn annotations(causes: &mut Causes, annotations: &Labels, path: &Path) {
 fn owner_references(causes: &mut Causes, owners: &[OwnerReference], path: &Path) {
     let mut controller: Option<&OwnerReference> = None;
     for owner in owners {
-        let (group, version) = owner.api_version.split_once('/').unwrap_or(("", &owner.api_version));
+        let (group, version) = match owner.api_version.split_once('/') {
+            None => ("", owner.api_version.as_str()),
+            Some((_, version)) if version.contains('/') => ("", ""),
+            Some(parts) => parts,
+        };
         let fields = [
             ("apiVersion", version, "version must not be empty"),
             ("kind", &owner.kind, "must not be empty"),
@@ -126,7 +130,7 @@ fn owner_references(causes: &mut Causes, owners: &[OwnerReference], path: &Path)
             causes.invalid(&path.child(field), "", detail);
         }
         if (group, version, &*owner.kind) == ("", "v1", "Event") {
-            causes.invalid(path, json!(owner), "/v1, Kind=Event is disallowed from being an owner");
+            causes.invalid_shown(path, &shown(owner), "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner.controller != Some(true) {
             continue;
@@ -136,11 +140,25 @@ fn owner_references(causes: &mut Causes, owners: &[OwnerReference], path: &Path)
                 "Only one reference can have Controller set to true. Found \"true\" in references for {}/{} and {}/{}",
                 first.kind, first.name, owner.kind, owner.name
             );
-            causes.invalid(path, json!(owners), detail);
+            let all: Vec<String> = owners.iter().map(shown).collect();
+            causes.invalid_shown(path, &format!("[{}]", all.join(",")), detail);
         } else {
             controller = Some(owner);
         }
     }
+}
+
+/// An owner as JSON, with its fields in the API's order.
+fn shown(owner: &OwnerReference) -> String {
+    let mut fields = vec![
+        format!("\"apiVersion\":{}", json!(owner.api_version)),
+        format!("\"kind\":{}", json!(owner.kind)),
+        format!("\"name\":{}", json!(owner.name)),
+        format!("\"uid\":{}", json!(owner.uid)),
+    ];
+    let flags = [("controller", owner.controller), ("blockOwnerDeletion", owner.block_owner_deletion)];
+    fields.extend(flags.iter().filter_map(|(field, flag)| Some(format!("\"{field}\":{}", (*flag)?))));
+    format!("{{{}}}", fields.join(","))
 }
 
 fn finalizers(causes: &mut Causes, metadata: &ObjectMeta, path: &Path) {
