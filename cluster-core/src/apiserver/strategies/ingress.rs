@@ -35,12 +35,17 @@ impl Strategy for Ingresses {
     }
 
     fn validate(&self, object: &Object) -> Vec<Cause> {
-        let (spec, mut causes) = (object.spec::<Ingress>(), Causes::new());
-        ingress(&mut causes, &Path::new("spec"), spec);
-        let class = spec.ingress_class_name.as_deref();
-        // Only a new object is held to it: some were made before the field came.
-        if object.revision == 0
-            && let (Some(annotated), Some(class)) = (object.annotation(CLASS_ANNOTATION), class)
+        let mut causes = Causes::new();
+        ingress(&mut causes, &Path::new("spec"), object.spec::<Ingress>());
+        causes.into()
+    }
+
+    /// Some were made before the class had a field.
+    fn validate_create(&self, object: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        causes.extend(self.validate(object));
+        let class = object.spec::<Ingress>().ingress_class_name.as_deref();
+        if let (Some(annotated), Some(class)) = (object.annotation(CLASS_ANNOTATION), class)
             && annotated != class
         {
             let detail = "must match `ingressClassName` when both are specified";
