@@ -7,7 +7,7 @@ use crate::api::Name;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::selector::{FieldSelector, Selector};
-use crate::apiserver::fields;
+use crate::apiserver::{custom, fields};
 use crate::store::{Change, Log, Store, position_after};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +130,7 @@ impl Watcher {
                 (EventType::Deleted, last)
             }
         };
+        let object = custom::as_kind(object, &self.kind);
         Some(WatchEvent { event_type, object, change: change.clone() })
     }
 

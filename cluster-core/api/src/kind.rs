@@ -33,6 +33,10 @@ pub struct Kind {
     pub type_name: Name,
     /// The OpenAPI schema of a custom kind.
     pub schema: Option<Arc<Value>>,
+    /// What the apiserver keeps of the definition of a custom kind.
+    pub definition: Option<Arc<dyn Any + Send + Sync>>,
+    /// What requests for a deprecated version are warned of; empty if it is not deprecated.
+    pub warning: Name,
 }
 
 /// How the two parts of an object become JSON and back. The parts are a spec and a status, or, where a kind has its
@@ -72,6 +76,11 @@ impl KindRef {
     /// The built-in kind of a k8s-openapi type.
     pub fn of<K: Resource>() -> &'static KindRef {
         K::kind()
+    }
+
+    /// It is this very description of a kind, not only one of the same group, version and kind.
+    pub fn is(&self, other: &KindRef) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// `v1`, `apps/v1`.
@@ -383,6 +392,8 @@ impl From<Row<'_>> for KindRef {
             codec: row.codec,
             type_name: row.type_name.into(),
             schema: None,
+            definition: None,
+            warning: Name::default(),
         })
     }
 }

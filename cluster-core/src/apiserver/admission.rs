@@ -3,6 +3,7 @@
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Toleration};
 
+use super::policy::{self, Attributes, Operation};
 use super::{ApiServer, Moment};
 use crate::api::Key;
 use crate::api::kind::KindRef;
@@ -27,21 +28,38 @@ pub fn admit(
             server.pod_specs.tolerating.run(object, default_tolerations);
         }
     }
-    Ok(())
+    policy::admit(server, &attributes(request, old), object)
+}
+
+fn attributes<'a>(request: &'a Request, old: Option<&'a Object>) -> Attributes<'a> {
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    Attributes { request, operation, old }
 }
 
 /// Validating admission, on the object as it would be written.
-pub fn check(_server: &ApiServer, _request: &Request, _old: Option<&Object>, _object: &Object) -> Result<(), Status> {
-    Ok(())
+pub fn check(
+    server: &ApiServer,
+    request: &Request,
+    old: Option<&Object>,
+    object: &Object,
+    warnings: &mut Vec<String>,
+) -> Result<(), Status> {
+    policy::validate(server, &attributes(request, old), Some(object), warnings)
 }
 
 /// NamespaceLifecycle: the namespaces that the cluster itself needs stay.
-pub fn check_delete(_server: &ApiServer, request: &Request, object: &Object) -> Result<(), Status> {
+pub fn check_delete(
+    server: &ApiServer,
+    request: &Request,
+    object: &Object,
+    warnings: &mut Vec<String>,
+) -> Result<(), Status> {
     let kept = ["default", "kube-system", "kube-public", "kube-node-lease"];
     if object.is::<Namespace>() && kept.contains(&&*object.key.name) {
         return Err(Status::forbidden(&request.kind, &object.key.name, "this namespace may not be deleted"));
     }
-    Ok(())
+    let attributes = Attributes { request, operation: Operation::Delete, old: Some(object) };
+    policy::validate(server, &attributes, None, warnings)
 }
 
 /// NamespaceLifecycle: nothing is created in a namespace that does not exist or terminates.

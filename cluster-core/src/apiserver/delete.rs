@@ -1,7 +1,6 @@
 //! Deletion: at once, or in two steps where finalizers or a grace period hold the object.
 //! <https://kubernetes.io/docs/concepts/architecture/garbage-collection/>
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -20,16 +19,18 @@ pub fn delete(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let old = read::existing(server, request)?;
     check_preconditions(&old, request)?;
     strategy(&request.kind).check_delete(&old)?;
-    admission::check_delete(server, request, &old)?;
+    let mut warnings = Vec::new();
+    admission::check_delete(server, request, &old, &mut warnings)?;
     let mut object = old.clone();
     add_propagation_finalizer(&mut object, request.options.propagation);
+    strategy(&request.kind).prepare_delete(&mut object, moment);
     let grace = strategy(&request.kind).grace_period_seconds(&object, request.options.grace_period_seconds);
     let held = object.metadata().finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty())
         || has_spec_finalizers(&object);
     if grace <= 0 && !held {
         server.remove(&old, request, moment)?;
         let deleted = !strategy(&request.kind).returns_deleted();
-        return Ok(Response::Object(Answer { object: old, created: false, deleted, warnings: Arc::new([]) }));
+        return Ok(Response::Object(Answer { object: old, created: false, deleted, warnings: warnings.into() }));
     }
     mark(&mut object, grace, moment);
     if object.same(&old) {

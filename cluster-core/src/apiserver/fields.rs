@@ -12,6 +12,7 @@ use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::selector::FieldSelector;
 use crate::api::status::Status;
+use crate::apiserver::custom;
 
 /// The field by which the history of a kind is partitioned, so that a node's kubelet reads only its own pods' changes.
 pub fn index_path(kind: &KindRef) -> Option<&'static str> {
@@ -65,8 +66,10 @@ fn paths(kind: &KindRef) -> &'static [&'static str] {
 pub fn check(kind: &KindRef, selector: &FieldSelector) -> Result<(), Status> {
     for term in &selector.0 {
         let path = term.path.as_str();
-        let known =
-            path == "metadata.name" || (path == "metadata.namespace" && kind.namespaced) || paths(kind).contains(&path);
+        let known = path == "metadata.name"
+            || (path == "metadata.namespace" && kind.namespaced)
+            || paths(kind).contains(&path)
+            || custom::is_selectable(kind, path);
         if !known {
             return Err(Status::bad_request(match paths(kind) {
                 [] if kind.schema.is_none() => {
@@ -87,6 +90,9 @@ pub fn field<'a>(object: &'a Object, path: &str) -> Option<Cow<'a, str>> {
         "metadata.name" => return Some(Cow::Borrowed(&object.key.name)),
         "metadata.namespace" => return Some(Cow::Borrowed(&object.key.namespace)),
         _ => {}
+    }
+    if object.kind.definition.is_some() {
+        return custom::field(object, path);
     }
     if object.is::<Pod>() {
         let (spec, status) = (object.spec::<Pod>(), object.status::<Pod>());

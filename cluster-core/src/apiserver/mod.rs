@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod admission;
+mod cel;
 mod continuation;
 pub mod custom;
 pub mod decode;
@@ -11,6 +12,7 @@ pub mod delete;
 pub mod discovery;
 pub mod fields;
 pub mod patch;
+pub mod policy;
 pub mod read;
 mod replicas;
 pub mod strategies;
@@ -47,6 +49,7 @@ pub struct Moment<'a> {
 pub struct ApiServer {
     pub store: Store,
     custom: custom::CustomKinds,
+    policies: policy::Policies,
     addresses: strategies::service::addresses::Addresses,
     committed: Vec<Arc<Change>>,
     pod_specs: replicas::PodSpecs,
@@ -63,6 +66,7 @@ impl ApiServer {
         ApiServer {
             store: Store::new(kinds::built_in().len()),
             custom: custom::CustomKinds::default(),
+            policies: policy::Policies::default(),
             addresses: strategies::service::addresses::Addresses::default(),
             committed: Vec::new(),
             pod_specs: replicas::PodSpecs::default(),
@@ -72,6 +76,7 @@ impl ApiServer {
     /// Answers one request. Refused writes are recorded in the trace, too.
     pub fn handle(&mut self, request: Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
         let answer = self.dispatch(&request, moment).map(|answer| versions::present_response(answer, &request.kind));
+        custom::lifecycle::settle(self, moment);
         if let Err(status) = &answer
             && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch)
         {
@@ -110,6 +115,11 @@ impl ApiServer {
         self.custom.kinds()
     }
 
+    /// The definition of this kind is being deleted.
+    pub fn is_definition_terminating(&self, kind: &KindRef) -> bool {
+        self.custom.is_terminating(kind)
+    }
+
     /// The kind of an apiVersion and kind, as manifests name it.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&KindRef> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -146,6 +156,7 @@ impl ApiServer {
                 _ => Ok(object),
             };
         }
+        let object = self.custom.stored(object);
         let partition = fields::index_value(&object);
         let sequence = moment.trace.next_sequence();
         let change = self.store.put(object, expected, partition, sequence).map_err(|refusal| match refusal {
@@ -155,7 +166,7 @@ impl ApiServer {
         })?;
         let code = if expected.is_none() { 201 } else { 200 };
         self.commit(change.clone(), code, request, moment);
-        Ok(change.object().clone())
+        Ok(custom::as_kind(change.object().clone(), &request.kind))
     }
 
     /// Takes an object out of the store, and records that.
@@ -189,6 +200,7 @@ impl ApiServer {
         moment.trace.record(moment.now, &request.actor, request.causes.clone(), what);
         self.addresses.observe(&change);
         self.custom.observe(&change, &mut self.store);
+        self.policies.observe(&change);
         self.committed.push(change);
     }
 }

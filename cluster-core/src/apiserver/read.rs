@@ -11,7 +11,7 @@ use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::continuation::Continuation;
 use crate::apiserver::validation::names;
-use crate::apiserver::{ApiServer, fields, versions};
+use crate::apiserver::{ApiServer, custom, fields, versions};
 use crate::store::{Objects, Store};
 
 /// # Errors
@@ -27,7 +27,8 @@ pub fn get(server: &ApiServer, request: &Request) -> Result<Object, Status> {
 /// The object that a request is about, as it is kept.
 pub fn existing(server: &ApiServer, request: &Request) -> Result<Object, Status> {
     let object = server.store.get(&request.kind, &request.key).cloned();
-    object.ok_or_else(|| Status::not_found(versions::kept(&request.kind), &request.key.name))
+    let object = object.ok_or_else(|| Status::not_found(versions::kept(&request.kind), &request.key.name))?;
+    Ok(custom::as_kind(object, &request.kind))
 }
 
 /// # Errors

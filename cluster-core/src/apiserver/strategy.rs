@@ -45,6 +45,9 @@ pub trait Strategy: Sync {
     /// metadata as it comes; see [`keep_metadata`] for those that do not.
     fn prepare_status_update(&self, _old: &Object, _new: &mut Object, _moment: &Moment<'_>) {}
 
+    /// Last changes before an object is marked for deletion, such as who is to be waited for.
+    fn prepare_delete(&self, _object: &mut Object, _moment: &Moment<'_>) {}
+
     fn validate(&self, _object: &Object) -> Vec<Cause> {
         Vec::new()
     }

@@ -11,6 +11,7 @@ use crate::api::kind::{DecodeError, KindRef};
 use crate::api::kinds;
 use crate::api::object::Object;
 use crate::api::request::{Request, Response};
+use crate::apiserver::custom;
 use crate::apiserver::strategies;
 use crate::apiserver::validation::field::Causes;
 
@@ -34,6 +35,9 @@ pub fn to_kept(object: Object) -> Result<Object, DecodeError> {
 
 /// A kept object as a client sees it that asked for `kind`.
 pub fn present(object: Object, kind: &KindRef) -> Object {
+    if kind.definition.is_some() {
+        return custom::as_kind(object, kind);
+    }
     if object.kind == *kind || object.kind.slot != kind.slot {
         return object;
     }
@@ -47,7 +51,7 @@ pub fn present(object: Object, kind: &KindRef) -> Object {
 
 /// The same for an answer.
 pub fn present_response(response: Response, kind: &KindRef) -> Response {
-    if kept(kind) == kind {
+    if kept(kind) == kind && kind.definition.is_none() {
         return response;
     }
     match response {

@@ -56,7 +56,7 @@ fn create_object(
     });
     refuse(&object, causes)?;
     warn(&mut warnings, request, strategy, None, &object);
-    admission::check(server, request, None, &object)?;
+    admission::check(server, request, None, &object, &mut warnings)?;
     let object = server.put(object, None, request, moment)?;
     Ok(Response::Object(Answer { object, created: true, deleted: false, warnings: warnings.into() }))
 }
@@ -154,7 +154,7 @@ pub fn replace(
         refuse(&new, causes)?;
         warn(&mut warnings, request, strategy, Some(&old), &new);
     }
-    admission::check(server, request, Some(&old), &new)?;
+    admission::check(server, request, Some(&old), &new, &mut warnings)?;
     if new.metadata() == old.metadata() {
         new.set_metadata(old.metadata_arc().clone());
     }

@@ -1,31 +1,204 @@
-//! Structural schemas of custom resources: defaults, pruning, validation.
+//! The schema of a custom resource, read once when its definition is written: one tree for pruning, defaults, values
+//! and rules.
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use serde_json::{Map, Value};
+use regex_lite::Regex;
+use serde_json::Value;
 
-use crate::api::status::Cause;
+use super::rules::Rules;
+use crate::apiserver::cel::value::Merge;
 
-/// Fills in the defaults that the schema names.
-pub fn default(value: &mut Value, schema: &Value) {
+#[derive(Debug, Default)]
+pub struct Schema {
+    /// `object`, `array`, `string`, `integer`, `number`, `boolean`; empty for any.
+    pub type_name: String,
+    pub format: String,
+    pub nullable: bool,
+    pub int_or_string: bool,
+    pub preserve_unknown_fields: bool,
+    pub embedded_resource: bool,
+    pub default: Option<Value>,
+    pub properties: BTreeMap<String, Schema>,
+    pub additional: Additional,
+    pub items: Option<Box<Schema>>,
+    pub merge: Merge,
+    pub limits: Limits,
+    pub rules: Rules,
+}
+
+/// Fields beside the properties.
+#[derive(Debug, Default)]
+pub enum Additional {
+    #[default]
+    None,
+    Any,
+    Of(Box<Schema>),
+}
+
+/// What a value must be beside its type.
+#[derive(Debug, Default)]
+pub struct Limits {
+    pub enumeration: Vec<Value>,
+    pub minimum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub maximum: Option<f64>,
+    pub exclusive_maximum: bool,
+    pub multiple_of: Option<f64>,
+    pub length_min: Option<i64>,
+    pub length_max: Option<i64>,
+    pub pattern: Option<(String, Option<Regex>)>,
+    pub items_min: Option<i64>,
+    pub items_max: Option<i64>,
+    pub properties_min: Option<i64>,
+    pub properties_max: Option<i64>,
+    pub required: Vec<String>,
+    pub all_of: Vec<Schema>,
+    pub any_of: Vec<Schema>,
+    pub one_of: Vec<Schema>,
+    pub not: Option<Box<Schema>>,
+}
+
+impl Schema {
+    /// The schema of a whole resource.
+    pub fn of_resource(props: &JSONSchemaProps) -> Schema {
+        let mut schema = Schema::of(props);
+        schema.compile_rules("self", true);
+        schema
+    }
+
+    /// A schema whose rules are not compiled.
+    pub fn of(props: &JSONSchemaProps) -> Schema {
+        let all = |list: &Option<Vec<JSONSchemaProps>>| list.iter().flatten().map(Schema::of).collect();
+        let limits = Limits {
+            enumeration: props.enum_.iter().flatten().map(|JSON(value)| value.clone()).collect(),
+            minimum: props.minimum,
+            exclusive_minimum: props.exclusive_minimum == Some(true),
+            maximum: props.maximum,
+            exclusive_maximum: props.exclusive_maximum == Some(true),
+            multiple_of: props.multiple_of,
+            length_min: props.min_length,
+            length_max: props.max_length,
+            pattern: props.pattern.as_ref().map(|pattern| (pattern.clone(), Regex::new(pattern).ok())),
+            items_min: props.min_items,
+            items_max: props.max_items,
+            properties_min: props.min_properties,
+            properties_max: props.max_properties,
+            required: props.required.clone().unwrap_or_default(),
+            all_of: all(&props.all_of),
+            any_of: all(&props.any_of),
+            one_of: all(&props.one_of),
+            not: props.not.as_ref().map(|not| Box::new(Schema::of(not))),
+        };
+        Schema {
+            type_name: props.type_.clone().unwrap_or_default(),
+            format: props.format.clone().unwrap_or_default(),
+            nullable: props.nullable == Some(true),
+            int_or_string: props.x_kubernetes_int_or_string == Some(true),
+            preserve_unknown_fields: props.x_kubernetes_preserve_unknown_fields == Some(true),
+            embedded_resource: props.x_kubernetes_embedded_resource == Some(true),
+            default: props.default.as_ref().map(|JSON(value)| value.clone()).filter(|value| !value.is_null()),
+            properties: props.properties.iter().flatten().map(|(name, of)| (name.clone(), Schema::of(of))).collect(),
+            additional: match &props.additional_properties {
+                None | Some(JSONSchemaPropsOrBool::Bool(false)) => Additional::None,
+                Some(JSONSchemaPropsOrBool::Bool(true)) => Additional::Any,
+                Some(JSONSchemaPropsOrBool::Schema(of)) => Additional::Of(Box::new(Schema::of(of))),
+            },
+            items: match &props.items {
+                Some(JSONSchemaPropsOrArray::Schema(of)) => Some(Box::new(Schema::of(of))),
+                _ => None,
+            },
+            merge: match props.x_kubernetes_list_type.as_deref() {
+                Some("set") => Merge::Set,
+                Some("map") => {
+                    let keys: Vec<String> = props.x_kubernetes_list_map_keys.clone().unwrap_or_default();
+                    Merge::Map(Arc::from(keys))
+                }
+                _ => Merge::Atomic,
+            },
+            limits,
+            rules: Rules::written(props.x_kubernetes_validations.clone().unwrap_or_default()),
+        }
+    }
+
+    /// Compiles the rules here and below; `name` is what their types are called in messages.
+    fn compile_rules(&mut self, name: &str, whole: bool) {
+        if !self.rules.is_empty() {
+            let of = self.expression_type(name, whole);
+            self.rules.compile(of);
+        }
+        for (field, property) in &mut self.properties {
+            property.compile_rules(&format!("{name}.{field}"), false);
+        }
+        if let Additional::Of(of) = &mut self.additional {
+            of.compile_rules(&format!("{name}.@elem"), false);
+        }
+        if let Some(items) = &mut self.items {
+            items.compile_rules(&format!("{name}.@idx"), false);
+        }
+        self.rules.anywhere = !self.rules.is_empty() || self.below().any(|below| below.rules.anywhere);
+    }
+
+    /// The schemas of the parts of a value.
+    pub fn below(&self) -> impl Iterator<Item = &Schema> {
+        let additional = match &self.additional {
+            Additional::Of(of) => Some(&**of),
+            _ => None,
+        };
+        self.properties.values().chain(additional).chain(self.items.as_deref())
+    }
+
+    /// The schema of a field, if there is one.
+    pub fn field(&self, name: &str) -> Option<&Schema> {
+        self.properties.get(name).or(match &self.additional {
+            Additional::Of(of) => Some(of),
+            _ => None,
+        })
+    }
+}
+
+/// Fields that every resource has, also an embedded one.
+pub fn is_resource_field(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind" | "metadata")
+}
+
+/// Fills in the defaults that the schema names; null stands for nothing where it is not allowed.
+pub fn default(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
-            for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-                if let Some(default) = property.get("default") {
-                    fields.entry(name.clone()).or_insert_with(|| default.clone());
-                }
-                if let Some(field) = fields.get_mut(name) {
-                    self::default(field, property);
+            for (name, property) in &schema.properties {
+                let absent = match fields.get(name) {
+                    None => true,
+                    Some(field) => field.is_null() && !property.nullable,
+                };
+                match &property.default {
+                    Some(default) if absent => {
+                        fields.insert(name.clone(), default.clone());
+                    }
+                    None if absent && !is_untyped(property) => {
+                        fields.remove(name);
+                    }
+                    _ => {}
                 }
             }
-            if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
-                fields.values_mut().for_each(|field| default(field, values));
+            if let Additional::Of(of) = &schema.additional {
+                fields.retain(|name, field| {
+                    !field.is_null() || of.nullable || is_untyped(of) || schema.properties.contains_key(name)
+                });
+            }
+            for (name, field) in fields {
+                if let Some(schema) = schema.field(name) {
+                    default(field, schema);
+                }
             }
         }
         Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
+            if let Some(schema) = &schema.items {
                 items.iter_mut().for_each(|item| default(item, schema));
             }
         }
@@ -33,39 +206,48 @@ pub fn default(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Takes out the fields that the schema does not know, and names them.
-pub fn prune(value: &mut Value, schema: &Value, path: &str, pruned: &mut Vec<String>) {
-    if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
-        return;
-    }
+/// Anything goes here, null as well.
+fn is_untyped(schema: &Schema) -> bool {
+    schema.preserve_unknown_fields && schema.type_name.is_empty()
+}
+
+/// Takes out the fields that the schema does not know, and names them. The whole is a resource.
+pub fn prune_resource(value: &mut Value, schema: &Schema, pruned: &mut Vec<String>) {
+    prune_fields(value, schema, "", true, pruned);
+}
+
+/// The same for a value below that.
+pub fn prune(value: &mut Value, schema: &Schema, pruned: &mut Vec<String>) {
+    prune_fields(value, schema, "", schema.embedded_resource, pruned);
+}
+
+fn prune_fields(value: &mut Value, schema: &Schema, path: &str, resource: bool, pruned: &mut Vec<String>) {
+    let place = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Object(fields) => {
-            let values = schema.get("additionalProperties");
-            let known = schema.get("properties").and_then(Value::as_object);
-            let embedded = schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
-            let kept = |name: &str| {
-                known.is_some_and(|known| known.contains_key(name))
-                    || (embedded || path.is_empty()) && matches!(name, "apiVersion" | "kind" | "metadata")
-            };
-            let place = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-            if values.is_none() {
-                let gone: Vec<String> = fields.keys().filter(|name| !kept(name)).cloned().collect();
-                for name in gone {
-                    fields.remove(&name);
-                    pruned.push(place(&name));
-                }
+            let open =
+                schema.preserve_unknown_fields || matches!(schema.additional, Additional::Any | Additional::Of(_));
+            let known =
+                |name: &str| open || schema.properties.contains_key(name) || resource && is_resource_field(name);
+            let gone: Vec<String> = fields.keys().filter(|name| !known(name)).cloned().collect();
+            for name in gone {
+                fields.remove(&name);
+                pruned.push(place(&name));
             }
-            for (name, field) in fields.iter_mut() {
-                let schema = known.and_then(|known| known.get(name)).or(values.filter(|values| values.is_object()));
-                if let Some(schema) = schema {
-                    prune(field, schema, &place(name), pruned);
+            for (name, field) in fields {
+                if resource && is_resource_field(name) {
+                    if name == "metadata" {
+                        prune_metadata(field, &place(name), pruned);
+                    }
+                } else if let Some(schema) = schema.field(name) {
+                    prune_fields(field, schema, &place(name), schema.embedded_resource, pruned);
                 }
             }
         }
         Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
+            if let Some(schema) = &schema.items {
                 for (index, item) in items.iter_mut().enumerate() {
-                    prune(item, schema, &format!("{path}[{index}]"), pruned);
+                    prune_fields(item, schema, &format!("{path}[{index}]"), schema.embedded_resource, pruned);
                 }
             }
         }
@@ -73,221 +255,88 @@ pub fn prune(value: &mut Value, schema: &Value, path: &str, pruned: &mut Vec<Str
     }
 }
 
-/// What keeps a schema from being one: types that there are not, lists of anything, patterns that can't be read.
-pub fn structural(schema: &JSONSchemaProps, field: &str, causes: &mut Vec<Cause>) {
-    let types = ["array", "boolean", "integer", "number", "object", "string"];
-    let own = |name: &str| format!("{field}.{name}");
-    let free =
-        schema.x_kubernetes_int_or_string == Some(true) || schema.x_kubernetes_preserve_unknown_fields == Some(true);
-    match schema.type_.as_deref() {
-        None if free => {}
-        None => causes.push(Cause::required(own("type"), "must not be empty for specified object fields")),
-        Some(found) if !types.contains(&found) => {
-            causes.push(Cause::unsupported(own("type"), found, &types));
+/// The metadata of a resource has the fields that all metadata has, and no others.
+fn prune_metadata(value: &mut Value, path: &str, pruned: &mut Vec<String>) {
+    const FIELDS: &[&str] = &[
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ];
+    if let Value::Object(fields) = value {
+        let gone: Vec<String> = fields.keys().filter(|name| !FIELDS.contains(&name.as_str())).cloned().collect();
+        for name in gone {
+            fields.remove(&name);
+            pruned.push(format!("{path}.{name}"));
         }
-        Some("array") if schema.items.is_none() => {
-            causes.push(Cause::required(own("items"), "must be specified"));
-        }
-        Some(_) => {}
-    }
-    if let Some(pattern) = &schema.pattern
-        && let Err(error) = regex_lite::Regex::new(pattern)
-    {
-        let detail = format!("must be a valid regular expression, but isn't: {error}");
-        causes.push(Cause::invalid(own("pattern"), pattern.as_str(), detail));
-    }
-    for (name, property) in schema.properties.iter().flatten() {
-        structural(property, &format!("{field}.properties[{name}]"), causes);
-    }
-    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
-        structural(items, &own("items"), causes);
-    }
-    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
-        structural(values, &own("additionalProperties"), causes);
-    }
-}
-
-/// Everything in a value that the schema does not allow.
-pub fn validate(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let text = |name: &str| schema.get(name).and_then(Value::as_str);
-    if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
-        return;
-    }
-    let int_or_string = schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
-    if let Some(wanted) = text("type")
-        && !int_or_string
-        && !is_of_type(value, wanted)
-    {
-        let found = type_name(value);
-        let detail = format!("{path} in body must be of type {wanted}: \"{found}\"");
-        causes.push(Cause {
-            reason: "FieldValueTypeInvalid",
-            message: format!("Invalid value: \"{found}\": {detail}"),
-            field: path.to_owned(),
-        });
-        return;
-    }
-    if let Some(allowed) = schema.get("enum").and_then(Value::as_array).filter(|allowed| !allowed.contains(value)) {
-        let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-        let message = format!("Unsupported value: {value}: supported values: {}", allowed.join(", "));
-        causes.push(Cause { reason: "FieldValueNotSupported", message, field: path.to_owned() });
-    }
-    match value {
-        Value::Number(number) => validate_number(number.as_f64().unwrap_or(0.0), value, schema, path, causes),
-        Value::String(text) => validate_text(text, schema, path, causes),
-        Value::Array(items) => validate_list(items, schema, path, causes),
-        Value::Object(fields) => validate_fields(fields, schema, path, causes),
-        _ => {}
-    }
-}
-
-fn limit(schema: &Value, name: &str) -> Option<f64> {
-    schema.get(name).and_then(Value::as_f64)
-}
-
-fn validate_number(number: f64, value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let exclusive = |name: &str| schema.get(name) == Some(&Value::Bool(true));
-    let mut refuse = |words: &str, bound: f64| {
-        causes.push(Cause::invalid(path, value.clone(), format!("{path} in body should be {words} {bound}")));
-    };
-    if let Some(least) = limit(schema, "minimum") {
-        if exclusive("exclusiveMinimum") && number <= least {
-            refuse("greater than", least);
-        } else if number < least {
-            refuse("greater than or equal to", least);
-        }
-    }
-    if let Some(most) = limit(schema, "maximum") {
-        if exclusive("exclusiveMaximum") && number >= most {
-            refuse("less than", most);
-        } else if number > most {
-            refuse("less than or equal to", most);
-        }
-    }
-    if let Some(step) = limit(schema, "multipleOf").filter(|step| *step > 0.0 && number % step != 0.0) {
-        refuse("a multiple of", step);
-    }
-}
-
-fn validate_text(text: &str, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let length = text.chars().count() as f64;
-    let mut refuse = |words: String| causes.push(Cause::invalid(path, text, format!("{path} in body should {words}")));
-    if let Some(least) = limit(schema, "minLength").filter(|least| length < *least) {
-        refuse(format!("be at least {least} chars long"));
-    }
-    if let Some(most) = limit(schema, "maxLength").filter(|most| length > *most) {
-        refuse(format!("be at most {most} chars long"));
-    }
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-        && regex_lite::Regex::new(pattern).is_ok_and(|pattern| !pattern.is_match(text))
-    {
-        refuse(format!("match '{pattern}'"));
-    }
-}
-
-fn validate_list(items: &[Value], schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let length = items.len() as f64;
-    let shown = Value::from(items.len());
-    if let Some(least) = limit(schema, "minItems").filter(|least| length < *least) {
-        causes.push(Cause::invalid(path, shown.clone(), format!("{path} in body should have at least {least} items")));
-    }
-    if let Some(most) = limit(schema, "maxItems").filter(|most| length > *most) {
-        causes.push(Cause::invalid(path, shown, format!("{path} in body should have at most {most} items")));
-    }
-    if let Some(schema) = schema.get("items") {
-        for (index, item) in items.iter().enumerate() {
-            validate(item, schema, &format!("{path}[{index}]"), causes);
-        }
-    }
-}
-
-fn validate_fields(fields: &Map<String, Value>, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let place = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        if !fields.contains_key(name) {
-            causes.push(Cause::required(place(name), ""));
-        }
-    }
-    let known = schema.get("properties").and_then(Value::as_object);
-    let values = schema.get("additionalProperties").filter(|values| values.is_object());
-    for (name, field) in fields {
-        let schema = known.and_then(|known| known.get(name)).or(values);
-        if let Some(schema) = schema {
-            validate(field, schema, &place(name), causes);
-        }
-    }
-}
-
-fn is_of_type(value: &Value, wanted: &str) -> bool {
-    match wanted {
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
-    }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{from_value, json};
 
     use super::*;
 
-    fn pool() -> Value {
-        json!({"type": "object", "properties": {"spec": {
-            "type": "object",
-            "required": ["image"],
-            "properties": {
-                "replicas": {"type": "integer", "minimum": 1, "default": 2},
-                "image": {"type": "string"},
-                "size": {"type": "string", "enum": ["small", "large"]},
-            },
-        }}})
+    fn schema(of: Value) -> Schema {
+        Schema::of_resource(&from_value(of).unwrap())
     }
 
     #[test]
-    fn defaults_and_pruning() {
-        let mut value = json!({"kind": "Pool", "spec": {"image": "nginx", "colour": "blue"}});
-        let mut pruned = Vec::new();
-        prune(&mut value, &pool(), "", &mut pruned);
-        default(&mut value, &pool());
-        assert_eq!(value, json!({"kind": "Pool", "spec": {"image": "nginx", "replicas": 2}}));
-        assert_eq!(pruned, ["spec.colour"]);
-    }
-
-    #[test]
-    fn all_that_is_wrong_is_told() {
-        let mut causes = Vec::new();
-        validate(&json!({"spec": {"replicas": 0, "size": "huge"}}), &pool(), "", &mut causes);
-        let told: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    fn defaults_fill_what_is_absent() {
+        let schema = schema(json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+            "size": {"type": "integer", "default": 3},
+            "mode": {"type": "string", "nullable": true, "default": "fast"},
+            "note": {"type": "string", "nullable": true},
+            "gone": {"type": "string"},
+            "deep": {"type": "object", "default": {}, "properties": {"a": {"type": "string", "default": "x"}}},
+            "lazy": {"type": "object", "properties": {"a": {"type": "string", "default": "y"}}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"p": {"type": "string", "default": "z"}}}},
+        }}}}));
+        let mut value = json!({"spec": {"size": null, "mode": null, "note": null, "gone": null, "list": [{}]}});
+        default(&mut value, &schema);
         assert_eq!(
-            told,
-            [
-                "spec.image: Required value",
-                "spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1",
-                "spec.size: Unsupported value: \"huge\": supported values: \"small\", \"large\"",
-            ]
+            value,
+            json!({"spec": {"size": 3, "mode": null, "note": null, "deep": {"a": "x"}, "list": [{"p": "z"}]}})
         );
-        causes.clear();
-        validate(&json!({"spec": {"image": "a", "replicas": "three"}}), &pool(), "", &mut causes);
+    }
+
+    #[test]
+    fn fields_that_nobody_declared_go() {
+        let schema = schema(json!({"type": "object", "properties": {
+            "any": {"x-kubernetes-preserve-unknown-fields": true},
+            "some": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+                "strict": {"type": "object", "properties": {"a": {"type": "string"}}}}},
+            "inner": {"type": "object", "x-kubernetes-embedded-resource": true},
+            "map": {"type": "object", "additionalProperties": {"type": "object"}},
+        }}));
+        let mut value = json!({
+            "kind": "Bag", "metadata": {"name": "a"}, "gone": 1, "any": {"x": [1]},
+            "some": {"more": 1, "strict": {"a": "b", "c": "d"}},
+            "inner": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c", "bogus": 1}, "data": {}},
+            "map": {"a": {"x": 1}},
+        });
+        let mut pruned = Vec::new();
+        prune_resource(&mut value, &schema, &mut pruned);
+        pruned.sort();
+        assert_eq!(pruned, ["gone", "inner.data", "inner.metadata.bogus", "map.a.x", "some.strict.c"]);
         assert_eq!(
-            causes[0].message,
-            "Invalid value: \"string\": spec.replicas in body must be of type integer: \"string\""
+            value,
+            json!({
+                "kind": "Bag", "metadata": {"name": "a"}, "any": {"x": [1]}, "some": {"more": 1, "strict": {"a": "b"}},
+                "inner": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c"}}, "map": {"a": {}},
+            })
         );
     }
 }

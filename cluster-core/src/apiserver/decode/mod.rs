@@ -26,8 +26,12 @@ pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Resul
     check_kind(kind, value)?;
     let mut value = if value.is_null() { Value::Object(Default::default()) } else { value.clone() };
     let mut unknown = Vec::new();
-    match (&kind.schema, Schema::of(kind)) {
-        (Some(schema), _) => custom::schema::prune(&mut value, schema, "", &mut unknown),
+    let custom_schema = custom::version(kind).and_then(|version| version.schema.as_ref());
+    match (custom_schema, Schema::of(kind)) {
+        (Some(schema), _) => {
+            custom::schema::prune_resource(&mut value, schema, &mut unknown);
+            unknown.sort();
+        }
         (None, Some(schema)) => {
             walk::object(&mut value, schema, &kind.kind, &mut unknown)
                 .map_err(|error| unreadable(kind, kind, &error))?;

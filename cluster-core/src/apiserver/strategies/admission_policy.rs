@@ -1,4 +1,4 @@
-//! Admission policies and their bindings: what is in them. What their expressions mean is not checked here.
+//! Admission policies and their bindings: what is in them. Whether their expressions compile is checked in `policy/`.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/>
 
 use k8s_openapi::api::admissionregistration::v1::{
@@ -11,6 +11,7 @@ use super::webhook::{match_conditions, validate_rule};
 use crate::api::object::Object;
 use crate::api::status::Cause;
 use crate::apiserver::Moment;
+use crate::apiserver::policy::{check_mutating, check_validating};
 use crate::apiserver::strategy::{Strategy, keep_metadata};
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{names, selectors};
@@ -66,6 +67,7 @@ impl Strategy for Validating {
                 causes.duplicate(&path.child("key"), annotation.key.as_str());
             }
         }
+        check_validating(&mut causes, spec);
         causes.into()
     }
 
@@ -173,6 +175,7 @@ impl Strategy for Mutating {
         }
         let policies = ["IfNeeded", "Never"];
         causes.required_one_of(&path.child("reinvocationPolicy"), spec.reinvocation_policy.as_deref(), &policies);
+        check_mutating(&mut causes, spec);
         causes.into()
     }
 

@@ -1,14 +1,14 @@
-//! CustomResourceDefinitions: names that fit together, one stored version; accepted as soon as they are written.
+//! CustomResourceDefinitions. What becomes of them once they are written stands in `custom/lifecycle.rs`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionCondition,
-    CustomResourceDefinitionNames,
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionStatus,
 };
 
 use crate::api::object::Object;
 use crate::api::status::{Cause, Status};
-use crate::apiserver::custom::schema;
-use crate::apiserver::strategy::Strategy;
+use crate::apiserver::custom::{definition, lifecycle};
+use crate::apiserver::strategy::{Strategy, keep_metadata};
+use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::{ApiServer, Moment};
 
 pub struct Rules;
@@ -17,64 +17,73 @@ impl Strategy for Rules {
     fn default(&self, object: &mut Object) {
         let spec = object.spec_mut::<CustomResourceDefinition>();
         let kind = spec.names.kind.clone();
-        spec.names.singular.get_or_insert_with(|| kind.to_lowercase());
-        spec.names.list_kind.get_or_insert_with(|| format!("{kind}List"));
+        if !kind.is_empty() {
+            spec.names.singular.get_or_insert_with(|| kind.to_lowercase());
+            spec.names.list_kind.get_or_insert_with(|| format!("{kind}List"));
+        }
         let none = || CustomResourceConversion { strategy: "None".into(), ..Default::default() };
         spec.conversion.get_or_insert_with(none);
     }
 
-    fn prepare_create(&self, object: &mut Object, _: &ApiServer, moment: &mut Moment<'_>) -> Result<(), Status> {
-        let names = object.spec::<CustomResourceDefinition>().names.clone();
-        let stored = stored_versions(object);
-        let condition = |name: &str, reason: &str, message: &str| CustomResourceDefinitionCondition {
-            type_: name.into(),
-            status: "True".into(),
-            reason: Some(reason.into()),
-            message: Some(message.into()),
-            last_transition_time: Some(moment.now.to_meta()),
+    /// A definition begins with no accepted names; see [`lifecycle::settle`].
+    fn prepare_create(&self, object: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
+        let stored = storage_version(object);
+        *object.status_mut::<CustomResourceDefinition>() = CustomResourceDefinitionStatus {
+            accepted_names: Some(CustomResourceDefinitionNames::default()),
+            stored_versions: Some(stored.into_iter().collect()),
             ..Default::default()
         };
-        let status = object.status_mut::<CustomResourceDefinition>();
-        status.accepted_names = Some(CustomResourceDefinitionNames { ..names });
-        status.stored_versions = Some(stored);
-        status.conditions = Some(vec![
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ]);
         Ok(())
     }
 
-    fn validate(&self, object: &Object) -> Vec<Cause> {
-        let spec = object.spec::<CustomResourceDefinition>();
-        let mut causes = Vec::new();
-        let required = [
-            ("spec.group", &spec.group),
-            ("spec.names.plural", &spec.names.plural),
-            ("spec.names.kind", &spec.names.kind),
-        ];
-        causes
-            .extend(required.iter().filter(|(_, text)| text.is_empty()).map(|(field, _)| Cause::required(*field, "")));
-        let scopes = ["Cluster", "Namespaced"];
-        if !scopes.contains(&spec.scope.as_str()) {
-            causes.push(Cause::unsupported("spec.scope", spec.scope.as_str(), &scopes));
-        }
-        let name = format!("{}.{}", spec.names.plural, spec.group);
-        if causes.is_empty() && *object.key.name != *name {
-            let detail = "must be spec.names.plural+\".\"+spec.group";
-            causes.push(Cause::invalid("metadata.name", &*object.key.name, detail));
-        }
-        if spec.versions.iter().filter(|version| version.storage).count() != 1 {
-            let detail = "must have exactly one version marked as storage version";
-            causes.push(Cause::invalid("spec.versions", serde_json::json!(spec.versions), detail));
-        }
-        for (index, version) in spec.versions.iter().enumerate() {
-            let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            match version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref()) {
-                None => causes.push(Cause::required(field, "schemas are required")),
-                Some(schema) => schema::structural(schema, &field, &mut causes),
+    fn prepare_update(&self, _: &Object, new: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
+        if let Some(version) = storage_version(new) {
+            let known = new.status::<CustomResourceDefinition>().stored_versions.as_deref().unwrap_or_default();
+            if !known.contains(&version) {
+                new.status_mut::<CustomResourceDefinition>().stored_versions.get_or_insert_default().push(version);
             }
         }
-        causes
+        Ok(())
+    }
+
+    fn prepare_delete(&self, object: &mut Object, moment: &Moment<'_>) {
+        let finalizers = object.metadata().finalizers.as_deref().unwrap_or_default();
+        if object.is_terminating() || finalizers.iter().any(|known| known == lifecycle::CLEANUP) {
+            return;
+        }
+        object.metadata_mut().finalizers.get_or_insert_default().push(lifecycle::CLEANUP.to_owned());
+        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+        let condition = ("Terminating", "True", "InstanceDeletionPending", message);
+        lifecycle::set_condition(object.status_mut::<CustomResourceDefinition>(), condition, moment);
+    }
+
+    fn validate(&self, object: &Object) -> Vec<Cause> {
+        let mut causes = definition::validate(object);
+        check_stored_versions(&mut causes, object);
+        causes.into()
+    }
+
+    fn validate_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        let (before, after) = (old.spec::<CustomResourceDefinition>(), new.spec::<CustomResourceDefinition>());
+        if lifecycle::has_condition(old, "Established") {
+            let path = Path::new("spec");
+            causes.immutable(&path.child("scope"), &before.scope, &after.scope);
+            causes.immutable(&path.child("names.kind"), &before.names.kind, &after.names.kind);
+        }
+        causes.immutable(&Path::new("spec.group"), &before.group, &after.group);
+        causes.immutable(&Path::new("spec.names.plural"), &before.names.plural, &after.names.plural);
+        causes.into()
+    }
+
+    fn prepare_status_update(&self, old: &Object, new: &mut Object, _: &Moment<'_>) {
+        keep_metadata(old, new);
+    }
+
+    fn validate_status_update(&self, _: &Object, new: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        check_stored_versions(&mut causes, new);
+        causes.into()
     }
 
     fn tracks_generation(&self) -> bool {
@@ -82,7 +91,33 @@ impl Strategy for Rules {
     }
 }
 
-fn stored_versions(object: &Object) -> Vec<String> {
+fn storage_version(object: &Object) -> Option<String> {
     let versions = &object.spec::<CustomResourceDefinition>().versions;
-    versions.iter().filter(|version| version.storage).map(|version| version.name.clone()).collect()
+    versions.iter().find(|version| version.storage).map(|version| version.name.clone())
+}
+
+/// A version that objects may be stored in has to stay. An empty list says nothing of the storage version.
+fn check_stored_versions(causes: &mut Causes, object: &Object) {
+    let path = Path::new("status.storedVersions");
+    let stored = object.status::<CustomResourceDefinition>().stored_versions.as_deref().unwrap_or_default();
+    let versions = &object.spec::<CustomResourceDefinition>().versions;
+    if stored.is_empty() {
+        causes.invalid(&path, serde_json::json!(stored), "must have at least one stored version");
+    }
+    for (index, version) in stored.iter().enumerate() {
+        if !versions.iter().any(|known| known.name == *version) {
+            let detail = format!(
+                "missing from spec.versions; {version} was previously a storage version, and must remain in spec.versions \
+                 until a storage migration ensures no data remains persisted in {version} and removes {version} from \
+                 status.storedVersions"
+            );
+            causes.invalid(&path.index(index), version.as_str(), detail);
+        }
+    }
+    if let Some(storage) = storage_version(object)
+        && !stored.is_empty()
+        && !stored.contains(&storage)
+    {
+        causes.invalid(&path, serde_json::json!(stored), format!("must have the storage version {storage}"));
+    }
 }
