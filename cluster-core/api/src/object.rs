@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -13,9 +14,14 @@ use super::{Key, Name, wire};
 /// A typed piece of an object whose type its kind knows.
 pub type Part = Arc<dyn Any + Send + Sync>;
 
-/// An API object. Cloning it costs a few reference counts.
+/// An API object. The store, the record and every cache keep it: cloning it costs one reference count, and changing one
+/// that is shared makes it a version of its own.
 #[derive(Clone)]
-pub struct Object {
+pub struct Object(Arc<Version>);
+
+/// One version of an object.
+#[derive(Clone)]
+pub struct Version {
     pub kind: KindRef,
     pub key: Key,
     /// The store's revision of the last write; 0 before the first. `metadata.resourceVersion` is empty in memory.
@@ -23,6 +29,20 @@ pub struct Object {
     metadata: Arc<ObjectMeta>,
     spec: Part,
     status: Part,
+}
+
+impl Deref for Object {
+    type Target = Version;
+
+    fn deref(&self) -> &Version {
+        &self.0
+    }
+}
+
+impl DerefMut for Object {
+    fn deref_mut(&mut self) -> &mut Version {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 impl Object {
@@ -38,7 +58,7 @@ impl Object {
 
     fn assemble(kind: KindRef, metadata: ObjectMeta, spec: Part, status: Part) -> Object {
         let key = key_of(&kind, &metadata);
-        Object { kind, key, revision: 0, metadata: Arc::new(metadata), spec, status }
+        Object(Arc::new(Version { kind, key, revision: 0, metadata: Arc::new(metadata), spec, status }))
     }
 
     /// Reads JSON; apiVersion and kind of the value are not looked at.
@@ -87,7 +107,7 @@ impl Object {
     }
 
     pub fn rename(&mut self, key: Key) {
-        let metadata = Arc::make_mut(&mut self.metadata);
+        let metadata = self.metadata_mut();
         metadata.name = Some(key.name.to_string());
         metadata.namespace = (!key.namespace.is_empty()).then(|| key.namespace.to_string());
         self.key = key;
