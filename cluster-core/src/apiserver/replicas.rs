@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::HashMap;
+use crate::api::Name;
 use crate::api::object::{Object, Part};
 use crate::api::selector::Labels;
 use crate::api::status::Cause;
@@ -15,6 +17,8 @@ pub struct PodSpecs {
     pub defaulted: Memo,
     pub tolerating: Memo,
     pub valid: Valid,
+    /// By the node that a pod was bound to.
+    pub bound: HashMap<Name, Memo>,
 }
 
 /// The last spec that was found to be valid, with the annotations beside it.
@@ -43,10 +47,13 @@ impl Valid {
 pub struct Memo(Option<(Part, Part)>);
 
 impl Memo {
-    /// Does a step that looks at nothing but the spec and changes nothing else.
+    /// Does a step that looks at nothing but the spec and changes nothing else. Equal specs are one from here on.
     pub fn run(&mut self, object: &mut Object, step: impl FnOnce(&mut Object)) {
-        match &self.0 {
-            Some((sent, made)) if Arc::ptr_eq(sent, object.spec_part()) => object.set_spec_part(made.clone()),
+        match &mut self.0 {
+            Some((sent, made)) if (object.kind.codec.spec_equal)(sent, object.spec_part()) => {
+                sent.clone_from(object.spec_part());
+                object.set_spec_part(made.clone());
+            }
             _ => {
                 let sent = object.spec_part().clone();
                 step(object);
@@ -58,6 +65,8 @@ impl Memo {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::PodSpec;
+
     use super::*;
 
     #[test]
@@ -68,10 +77,15 @@ mod tests {
             memo.run(&mut pod, |pod| pod.spec_mut::<Pod>().hostname = Some(host.into()));
             pod
         };
-        let web = Object::new::<Pod>("default", "web", Default::default());
-        let (one, two) = (hosted(&web, "a"), hosted(&web, "b"));
+        let pod = |name, subdomain: &str| {
+            let spec = PodSpec { subdomain: Some(subdomain.into()), ..PodSpec::default() };
+            Object::new::<Pod>("default", name, spec)
+        };
+        let web = pod("web-1", "web");
+        let (one, two, equal) = (hosted(&web, "a"), hosted(&web, "b"), hosted(&pod("web-2", "web"), "c"));
         assert!(Arc::ptr_eq(one.spec_part(), two.spec_part()));
-        let other = hosted(&Object::new::<Pod>("default", "db", Default::default()), "c");
+        assert!(Arc::ptr_eq(one.spec_part(), equal.spec_part()));
+        let other = hosted(&pod("db", "db"), "c");
         assert_eq!(other.spec::<Pod>().hostname.as_deref(), Some("c"));
         assert_eq!(web.spec::<Pod>().hostname, None);
     }

@@ -37,7 +37,8 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         return Err(refused(&old, &format!("pod {name} has non-empty .spec.schedulingGates")));
     }
     let mut pod = old.clone();
-    pod.spec_mut::<Pod>().node_name = Some(target.to_owned());
+    let bound = server.pod_specs.bound.entry(target.into()).or_default();
+    bound.run(&mut pod, |pod| pod.spec_mut::<Pod>().node_name = Some(target.to_owned()));
     pod.status_mut::<Pod>().nominated_node_name = None;
     merge_metadata(&mut pod, &body);
     set_scheduled(&mut pod, moment);
@@ -72,6 +73,8 @@ fn merge_metadata(pod: &mut Object, binding: &Value) {
 fn set_scheduled(pod: &mut Object, moment: &Moment<'_>) {
     let conditions = pod.status_mut::<Pod>().conditions.get_or_insert_default();
     conditions.retain(|condition| condition.type_ != "PodScheduled");
+    // Most often it is the first, and this version of the pod is kept for the record.
+    conditions.reserve_exact(1);
     conditions.push(PodCondition {
         type_: "PodScheduled".into(),
         status: "True".into(),
