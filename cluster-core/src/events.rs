@@ -1,16 +1,17 @@
 //! Events: what components tell about objects, with repeats counted instead of written again.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/>
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use serde_json::json;
 
-use crate::HashMap;
-use crate::api::Key;
+use crate::api::event::EventFields;
 use crate::api::kind::KindRef;
-use crate::api::object::Object;
+use crate::api::object::{Object, Part};
 use crate::api::request::{PatchType, Request};
+use crate::api::{Key, Name};
 use crate::clock::Time;
 use crate::faults::node_of;
 use crate::trace::Actor;
@@ -26,13 +27,14 @@ const SIMILAR_WINDOW: Duration = Duration::from_secs(600);
 /// <https://pkg.go.dev/k8s.io/client-go/tools/record#EventCorrelator>
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    /// By who tells and by the uid of the object.
-    sources: HashMap<(Actor, String), Source>,
+    /// By the uid of the object that they tell about.
+    sources: imbl::OrdMap<Name, Arc<Vec<Source>>>,
     written: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Source {
+    actor: Actor,
     tokens: f64,
     refilled: Time,
     groups: Vec<Group>,
@@ -46,12 +48,13 @@ struct Group {
     last: Time,
     told: Vec<Told>,
     /// The Event into which further ones are combined.
-    combined: Option<Known>,
+    combined: Option<Box<Known>>,
 }
 
 #[derive(Clone, Debug)]
 struct Told {
-    message: String,
+    /// The Event as it was first written, for its message.
+    event: Part,
     /// It counts towards what is combined.
     fresh: bool,
     known: Known,
@@ -67,14 +70,15 @@ impl Recorder {
     /// The request that records a note: a new Event, or a higher count on the one that said the same; nothing if its
     /// source has told too much.
     pub fn request(&mut self, actor: &Actor, note: &EventNote, now: Time) -> Option<Request> {
-        let source = self.sources.entry((actor.clone(), note.regarding.uid().to_owned())).or_insert_with(|| Source {
-            tokens: BURST,
-            refilled: now,
-            groups: Vec::new(),
+        let sources = Arc::make_mut(self.sources.entry(note.regarding.uid().into()).or_default());
+        let known = sources.iter().position(|source| source.actor == *actor);
+        let index = known.unwrap_or_else(|| {
+            push(sources, Source { actor: actor.clone(), tokens: BURST, refilled: now, groups: Vec::new() })
         });
+        let source = &mut sources[index];
         let flooded = note.action.is_empty() && !source.accept(now);
         let group = source.group(note, now);
-        if let Some(told) = group.told.iter_mut().find(|told| told.message == note.message) {
+        if let Some(told) = group.told.iter_mut().find(|told| told.says(&note.message)) {
             told.fresh = true;
             if note.once || flooded {
                 return None;
@@ -86,7 +90,7 @@ impl Recorder {
         if flooded {
             return None;
         }
-        let message = format!("(combined from similar events): {}", note.message);
+        let message = if combine { format!("(combined from similar events): {}", note.message) } else { String::new() };
         if let Some(known) = group.combined.as_mut().filter(|_| combine) {
             return Some(seen_again(actor, known, note, Some(&message), now));
         }
@@ -97,9 +101,9 @@ impl Recorder {
         };
         let known = Known { key: object.key.clone(), count: 1 };
         if combine {
-            group.combined = Some(known);
+            group.combined = Some(Box::new(known));
         } else {
-            group.told.push(Told { message: note.message.clone(), fresh: true, known });
+            push(&mut group.told, Told { event: object.spec_part().clone(), fresh: true, known });
         }
         Some(Request::create(actor, object).because(note.reason))
     }
@@ -122,8 +126,7 @@ impl Source {
         let known = self.groups.iter().position(|group| group.reason == note.reason && group.warning == note.warning);
         let index = known.unwrap_or_else(|| {
             let (warning, reason) = (note.warning, note.reason);
-            self.groups.push(Group { warning, reason, last: now, told: Vec::new(), combined: None });
-            self.groups.len() - 1
+            push(&mut self.groups, Group { warning, reason, last: now, told: Vec::new(), combined: None })
         });
         let group = &mut self.groups[index];
         if now.since(group.last) > SIMILAR_WINDOW {
@@ -132,6 +135,20 @@ impl Source {
         group.last = now;
         group
     }
+}
+
+impl Told {
+    fn says(&self, message: &str) -> bool {
+        let event = self.event.downcast_ref::<EventFields>();
+        event.and_then(|event| event.message.as_deref()).unwrap_or_default() == message
+    }
+}
+
+/// Adds to a list that most often has one entry, without the room for more, and says where the entry is.
+fn push<T>(list: &mut Vec<T>, entry: T) -> usize {
+    list.reserve_exact(1);
+    list.push(entry);
+    list.len() - 1
 }
 
 /// Counts one more on an Event that is there, perhaps with a new message.
@@ -155,7 +172,7 @@ fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object 
     let nanos = now.timestamp().as_nanosecond() as u64 + serial % 1000;
     let name = format!("{}.{nanos:x}", regarding.key.name);
     let component = note.source.or(actor.split('/').next()).unwrap_or_default().to_owned();
-    let event = Event {
+    let event = EventFields {
         involved_object: ObjectReference {
             api_version: Some(regarding.kind.api_version()),
             kind: Some(regarding.kind.kind.to_string()),
@@ -168,7 +185,7 @@ fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object 
         reason: Some(note.reason.into()),
         message: Some(note.message.clone()),
         type_: Some(if note.warning { "Warning" } else { "Normal" }.into()),
-        ..Event::default()
+        ..EventFields::default()
     };
     let event = if note.action.is_empty() {
         recorded_as_core(event, component, node_of(actor), now)
@@ -179,8 +196,8 @@ fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object 
 }
 
 /// As client-go's older recorder writes them.
-fn recorded_as_core(event: Event, component: String, host: Option<&str>, now: Time) -> Event {
-    Event {
+fn recorded_as_core(event: EventFields, component: String, host: Option<&str>, now: Time) -> EventFields {
+    EventFields {
         source: Some(EventSource { component: Some(component.clone()), host: host.map(str::to_owned) }),
         reporting_component: Some(component),
         first_timestamp: Some(now.to_meta()),
@@ -191,8 +208,8 @@ fn recorded_as_core(event: Event, component: String, host: Option<&str>, now: Ti
 }
 
 /// As its newer one does, for components that use `events.k8s.io`.
-fn recorded_as_events(event: Event, component: String, action: &str, now: Time) -> Event {
-    Event {
+fn recorded_as_events(event: EventFields, component: String, action: &str, now: Time) -> EventFields {
+    EventFields {
         action: Some(action.to_owned()),
         event_time: Some(now.to_micro_time()),
         reporting_instance: Some(format!("{component}-control-plane")),

@@ -304,6 +304,25 @@ where
     }
 }
 
+/// Kinds whose fields stand at the top level and are read into a type that has nothing else.
+pub(super) fn bare_codec<F>() -> Codec
+where
+    F: Any + Send + Sync + Clone + PartialEq + Serialize + DeserializeOwned,
+{
+    Codec {
+        decode: |object| Ok((part(from_value::<F>(Value::Object(object), "")?), part(()))),
+        encode: |spec, _| match spec.downcast_ref::<F>().map(to_value) {
+            Some(Value::Object(object)) => object,
+            _ => Map::new(),
+        },
+        new_status: || part(()),
+        spec_equal: equal::<F>,
+        status_equal: |_, _| true,
+        whole: true,
+        has_status: false,
+    }
+}
+
 /// Custom resources: JSON. The spec part holds every field but apiVersion, kind, metadata and status.
 pub const JSON_CODEC: Codec = Codec {
     decode: |mut object| {
@@ -406,10 +425,12 @@ macro_rules! kinds {
     (@verbs only $verbs:literal) => { $verbs };
     (@type ($($path:ident)::+) $type:ident) => { k8s_openapi::$($path)::+::$type };
     (@spec $module:tt $type:ident whole) => { kinds!(@type $module $type) };
+    (@spec $module:tt $type:ident bare($fields:ident)) => { $fields };
     (@spec $module:tt $type:ident spec($spec:ident $($status:tt)*)) => { kinds!(@type $module $spec) };
     (@status $module:tt spec($spec:ident, $status:ident)) => { kinds!(@type $module $status) };
     (@status $module:tt $($other:tt)*) => { () };
     (@codec $module:tt $type:ident whole) => { whole_codec::<kinds!(@type $module $type)>() };
+    (@codec $module:tt $type:ident bare($fields:ident)) => { bare_codec::<$fields>() };
     (@codec $module:tt $type:ident spec($spec:ident)) => { split_codec::<kinds!(@type $module $spec), ()>(false) };
     (@codec $module:tt $type:ident spec($spec:ident, $status:ident)) => {
         split_codec::<kinds!(@type $module $spec), kinds!(@type $module $status)>(true)

@@ -1,11 +1,12 @@
 //! Every kind that Kubernetes 1.36 serves: one row each.
 //!
-//! A row: type, group, version, resource, singular, scope, short names, categories, shape (`spec(Spec, Status)`, or
-//! `whole` where the fields stand at the top level), verbs, subresources with their verbs.
+//! A row: type, group, version, resource, singular, scope, short names, categories, shape (`spec(Spec, Status)`; `whole`
+//! where the fields stand at the top level, `bare(Fields)` if a type of our own holds these), verbs, subresources with their verbs.
 
 use std::sync::LazyLock;
 
-use super::kind::{KindRef, Resource, Row, kinds, split_codec, whole_codec};
+use super::event::EventFields;
+use super::kind::{KindRef, Resource, Row, bare_codec, kinds, split_codec, whole_codec};
 
 /// The built-in kinds, in the order in which discovery lists them.
 pub fn built_in() -> &'static [KindRef] {
@@ -34,7 +35,7 @@ kinds! {
     (api::core::v1) ComponentStatus: "" "v1" "componentstatuses" "componentstatus" cluster ["cs"] [] whole only "get,list",
     (api::core::v1) ConfigMap: "" "v1" "configmaps" "configmap" ns ["cm"] [] whole crud,
     (api::core::v1) Endpoints: "" "v1" "endpoints" "endpoints" ns ["ep"] [] whole crud,
-    (api::core::v1) Event: "" "v1" "events" "event" ns ["ev"] [] whole crud,
+    (api::core::v1) Event: "" "v1" "events" "event" ns ["ev"] [] bare(EventFields) crud,
     (api::core::v1) LimitRange: "" "v1" "limitranges" "limitrange" ns ["limits"] [] spec(LimitRangeSpec) crud,
     (api::core::v1) Namespace: "" "v1" "namespaces" "namespace" cluster ["ns"] [] spec(NamespaceSpec, NamespaceStatus) only "create,delete,get,list,patch,update,watch" + "finalize:update,status:get/patch/update",
     (api::core::v1) Node: "" "v1" "nodes" "node" cluster ["no"] [] spec(NodeSpec, NodeStatus) crud + "proxy:create/delete/get/patch/update,status:get/patch/update",

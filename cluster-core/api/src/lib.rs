@@ -1,6 +1,7 @@
 //! The API's nouns: objects and their kinds, requests and responses, selectors, quantities. No behaviour of any kind.
 
 pub mod cause;
+pub mod event;
 pub mod kind;
 pub mod kinds;
 pub mod merge_keys;
