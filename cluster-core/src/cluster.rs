@@ -240,7 +240,7 @@ impl Cluster {
     }
 
     pub fn machine(&self, name: &str) -> Option<&Machine> {
-        self.machines.get(&Name::from(name))
+        self.machines.get(name)
     }
 
     /// The plain container host that stands beside the cluster.

@@ -75,23 +75,23 @@ impl Faults {
     }
 
     pub fn heal(&mut self, node: &str) {
-        self.cut_off.remove(&Name::from(node));
+        self.cut_off.remove(node);
     }
 
     pub fn is_cut_off(&self, node: &str) -> bool {
-        self.cut_off.contains(&Name::from(node))
+        self.cut_off.contains(node)
     }
 
     pub fn set_stopped(&mut self, component: &str, stopped: bool) {
         if stopped {
             self.stopped.insert(component.into());
         } else {
-            self.stopped.remove(&Name::from(component));
+            self.stopped.remove(component);
         }
     }
 
     pub fn is_stopped(&self, component: &str) -> bool {
-        self.stopped.contains(&Name::from(component))
+        self.stopped.contains(component)
     }
 
     pub fn stopped(&self) -> impl Iterator<Item = &Name> {

@@ -4,7 +4,6 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::pods;
-use crate::HashMap;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
@@ -86,22 +85,27 @@ impl Tally {
 }
 
 impl Cache {
-    fn put(&mut self, object: Object) {
-        let before = self.objects.insert(object.key.clone(), object.clone());
+    /// Takes a new object or version, and answers with the version before.
+    fn put(&mut self, object: &Object) -> Option<Object> {
+        let before = match self.objects.get_mut(&object.key) {
+            Some(known) => Some(std::mem::replace(known, object.clone())),
+            None => self.objects.insert(object.key.clone(), object.clone()),
+        };
         if object.is::<Pod>() {
-            self.recount(before.as_ref(), Some(&object));
+            self.recount(before.as_ref(), Some(object));
         }
-        match before {
-            None => self.index(&object),
+        match &before {
+            None => self.index(object),
             Some(before) => {
                 let same_owners = std::sync::Arc::ptr_eq(before.metadata_arc(), object.metadata_arc())
                     || before.metadata().owner_references == object.metadata().owner_references;
-                if !same_owners || node_of(&before) != node_of(&object) {
-                    self.unindex(&before);
-                    self.index(&object);
+                if !same_owners || node_of(before) != node_of(object) {
+                    self.unindex(before);
+                    self.index(object);
                 }
             }
         }
+        before
     }
 
     fn remove(&mut self, key: &Key) {
@@ -178,7 +182,7 @@ fn node_of(object: &Object) -> Option<&str> {
 pub struct Caches {
     by_slot: imbl::OrdMap<usize, Cache>,
     /// Where the object of a uid is.
-    by_uid: HashMap<Name, (usize, Key)>,
+    by_uid: imbl::OrdMap<Name, (usize, Key)>,
     kinds: Vec<KindRef>,
 }
 
@@ -224,9 +228,9 @@ impl Caches {
     fn put(&mut self, object: Object, now: Time) {
         let slot = object.kind.slot;
         let cache = self.by_slot.entry(slot).or_default();
-        let known = cache.objects.get(&object.key);
-        if known.is_none_or(|known| known.uid() != object.uid()) {
-            if let Some(known) = known {
+        let known = cache.put(&object);
+        if known.as_ref().is_none_or(|known| known.uid() != object.uid()) {
+            if let Some(known) = &known {
                 self.by_uid.remove(known.uid());
             }
             self.by_uid.insert(object.uid().into(), (slot, object.key.clone()));
@@ -235,7 +239,6 @@ impl Caches {
         if object.is::<Node>() && is_new() {
             cache.seen.insert(object.key.clone(), now);
         }
-        cache.put(object);
     }
 
     /// How far the cache of a kind has come.

@@ -40,7 +40,7 @@ impl Cache {
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.positions.get(&Name::from(name)).copied()
+        self.positions.get(name).copied()
     }
 
     pub fn node(&self, name: &str) -> Option<&Arc<NodeInfo>> {
