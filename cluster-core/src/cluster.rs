@@ -152,6 +152,11 @@ impl Cluster {
         self.world.timeline().next_at()
     }
 
+    /// Connects the cluster to the programs that its webhooks name.
+    pub fn set_webhooks(&mut self, webhooks: Arc<dyn crate::apiserver::admission::webhooks::Webhooks>) {
+        self.world.apiserver.webhooks = webhooks;
+    }
+
     /// Opens a watch for a client from outside.
     pub fn open_watch(&self, request: &Request) -> Result<OpenWatch, Status> {
         self.world.apiserver.open_watch(request)

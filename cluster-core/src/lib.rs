@@ -13,6 +13,7 @@ pub mod events;
 pub mod faults;
 pub mod kubelet;
 pub mod network;
+pub mod quota;
 pub mod random;
 pub mod runtime;
 pub mod scheduler;

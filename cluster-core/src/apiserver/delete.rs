@@ -20,7 +20,7 @@ pub fn delete(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     check_preconditions(&old, request)?;
     strategy(&request.kind).check_delete(&old)?;
     let mut warnings = Vec::new();
-    admission::check_delete(server, request, &old, &mut warnings)?;
+    admission::validate_delete(server, request, &old, &mut warnings, moment)?;
     let mut object = old.clone();
     add_propagation_finalizer(&mut object, request.options.propagation);
     strategy(&request.kind).prepare_delete(&mut object, moment);

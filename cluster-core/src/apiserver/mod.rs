@@ -53,6 +53,8 @@ pub struct ApiServer {
     addresses: strategies::service::addresses::Addresses,
     committed: Vec<Arc<Change>>,
     pod_specs: replicas::PodSpecs,
+    /// The way to admission webhooks.
+    pub webhooks: Arc<dyn admission::webhooks::Webhooks>,
 }
 
 impl Default for ApiServer {
@@ -70,6 +72,7 @@ impl ApiServer {
             addresses: strategies::service::addresses::Addresses::default(),
             committed: Vec::new(),
             pod_specs: replicas::PodSpecs::default(),
+            webhooks: Arc::new(admission::webhooks::Unreachable),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use super::admission::Situation;
 use crate::HashMap;
 use crate::api::Name;
 use crate::api::object::{Object, Part};
@@ -15,7 +16,7 @@ use crate::api::status::Cause;
 #[derive(Clone, Default)]
 pub struct PodSpecs {
     pub defaulted: Memo,
-    pub tolerating: Memo,
+    pub admitted: Memo<Situation>,
     pub valid: Valid,
     /// By the node that a pod was bound to.
     pub bound: HashMap<Name, Memo>,
@@ -42,23 +43,43 @@ impl Valid {
     }
 }
 
-/// The last spec that came to a step, and what the step made of it.
-#[derive(Clone, Default)]
-pub struct Memo(Option<(Part, Part)>);
+/// The last spec that came to a step, the situation in which it came, and what the step made of it.
+#[derive(Clone)]
+pub struct Memo<S = ()>(Option<(Part, S, Part)>);
 
-impl Memo {
-    /// Does a step that looks at nothing but the spec and changes nothing else. Equal specs are one from here on.
-    pub fn run(&mut self, object: &mut Object, step: impl FnOnce(&mut Object)) {
+impl<S> Default for Memo<S> {
+    fn default() -> Memo<S> {
+        Memo(None)
+    }
+}
+
+impl<S: PartialEq> Memo<S> {
+    /// Gives the object what was made of its spec in such a situation; false if that is not known. Equal specs are one
+    /// from here on.
+    pub fn recall(&mut self, object: &mut Object, situation: &S) -> bool {
+        let is_equal = object.kind.codec.spec_equal;
         match &mut self.0 {
-            Some((sent, made)) if (object.kind.codec.spec_equal)(sent, object.spec_part()) => {
+            Some((sent, known, made)) if known == situation && is_equal(sent, object.spec_part()) => {
                 sent.clone_from(object.spec_part());
                 object.set_spec_part(made.clone());
+                true
             }
-            _ => {
-                let sent = object.spec_part().clone();
-                step(object);
-                self.0 = Some((sent, object.spec_part().clone()));
-            }
+            _ => false,
+        }
+    }
+
+    pub fn keep(&mut self, sent: Part, situation: S, made: Part) {
+        self.0 = Some((sent, situation, made));
+    }
+}
+
+impl Memo {
+    /// Does a step that looks at nothing but the spec and changes nothing else.
+    pub fn run(&mut self, object: &mut Object, step: impl FnOnce(&mut Object)) {
+        if !self.recall(object, &()) {
+            let sent = object.spec_part().clone();
+            step(object);
+            self.keep(sent, (), object.spec_part().clone());
         }
     }
 }

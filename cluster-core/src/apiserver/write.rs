@@ -42,7 +42,7 @@ fn create_object(
     } else {
         strategy.default(&mut object);
     }
-    admission::admit(server, request, None, &mut object, moment)?;
+    admission::admit(server, request, None, &mut object, &mut warnings, moment)?;
     access::escalation::check(server, request, None, &object)?;
     strategy.prepare_create(&mut object, server, moment)?;
     let causes = versions::validate(request, None, &object).unwrap_or_else(|| {
@@ -56,7 +56,7 @@ fn create_object(
     });
     refuse(&object, causes)?;
     warn(&mut warnings, request, strategy, None, &object);
-    admission::check(server, request, None, &object, &mut warnings)?;
+    admission::validate(server, request, None, &object, &mut warnings, moment)?;
     let object = server.put(object, None, request, moment)?;
     Ok(Response::Object(Answer { object, created: true, deleted: false, warnings: warnings.into() }))
 }
@@ -140,7 +140,7 @@ pub fn replace(
         }
         strategy.default(&mut new);
         strategy.prepare_update(&old, &mut new, server, moment)?;
-        admission::admit(server, request, Some(&old), &mut new, moment)?;
+        admission::admit(server, request, Some(&old), &mut new, &mut warnings, moment)?;
         access::escalation::check(server, request, Some(&old), &new)?;
         if strategy.changes_generation(&old, &new) {
             let generation = old.metadata().generation.unwrap_or(0) + 1;
@@ -154,7 +154,7 @@ pub fn replace(
         refuse(&new, causes)?;
         warn(&mut warnings, request, strategy, Some(&old), &new);
     }
-    admission::check(server, request, Some(&old), &new, &mut warnings)?;
+    admission::validate(server, request, Some(&old), &new, &mut warnings, moment)?;
     if new.metadata() == old.metadata() {
         new.set_metadata(old.metadata_arc().clone());
     }

@@ -15,8 +15,10 @@ pub mod namespace;
 pub mod node_lifecycle;
 pub mod pod_gc;
 pub mod replicaset;
+pub mod resource_quota;
 pub mod root_ca;
 pub mod service_account;
+pub mod storage_protection;
 pub mod taint_eviction;
 
 #[cfg(test)]
@@ -39,6 +41,9 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(garbage_collector::GarbageCollector),
         Arc::new(namespace::NamespaceController),
         Arc::new(service_account::ServiceAccountController),
+        Arc::new(storage_protection::ClaimProtection),
+        Arc::new(storage_protection::VolumeProtection),
+        Arc::new(resource_quota::ResourceQuotaController),
         Arc::new(root_ca::RootCaPublisher),
     ]
 }

@@ -196,6 +196,7 @@ fn actor() -> Actor {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Event as EventObject;
+    use k8s_openapi::api::scheduling::v1::PriorityClass;
     use serde_json::{Value, json};
 
     use super::*;
@@ -238,6 +239,17 @@ mod tests {
             body["spec"][field] = value.clone();
         }
         create::<Pod>(cluster, body);
+    }
+
+    /// A class of this value, as the pods' specs name it.
+    fn class(cluster: &mut Cluster, value: i32) -> String {
+        let name = format!("value-{value}");
+        if cluster.get::<PriorityClass>("", &name).is_none() {
+            let class = json!({"metadata": {"name": name}, "value": value});
+            let object = Object::from_json(PriorityClass::kind(), class).unwrap();
+            cluster.request(Request::create(&"kubectl".into(), object)).unwrap();
+        }
+        name
     }
 
     fn requesting(cpu: &str) -> Value {
@@ -392,14 +404,16 @@ mod tests {
     fn a_pod_of_higher_priority_takes_the_place_of_a_lower_one() {
         let mut cluster = cluster();
         node(&mut cluster, "a", "2", json!({}));
-        let with_priority = |cpu: &str, priority: i32| {
+        let with_priority = |cluster: &mut Cluster, cpu: &str, priority: i32| {
             let mut spec = requesting(cpu);
-            spec["priority"] = priority.into();
+            spec["priorityClassName"] = class(cluster, priority).into();
             spec
         };
-        pod(&mut cluster, "low", json!({}), with_priority("2", 1));
+        let low = with_priority(&mut cluster, "2", 1);
+        pod(&mut cluster, "low", json!({}), low);
         settle(&mut cluster);
-        pod(&mut cluster, "high", json!({}), with_priority("1500m", 1000));
+        let high = with_priority(&mut cluster, "1500m", 1000);
+        pod(&mut cluster, "high", json!({}), high);
         cluster.settle(Duration::from_secs(5), |_| true);
         assert!(cluster.get::<Pod>("default", "low").is_none_or(Object::is_terminating));
         let high = cluster.get::<Pod>("default", "high").unwrap();
@@ -501,7 +515,7 @@ mod tests {
             }
             for (index, (tenths, priority, pause)) in pods.iter().enumerate() {
                 let mut spec = requesting(&format!("{}m", tenths * 100));
-                spec["priority"] = (*priority).into();
+                spec["priorityClassName"] = class(&mut cluster, *priority).into();
                 pod(&mut cluster, &format!("p-{index}"), json!({}), spec);
                 cluster.advance(Duration::from_millis(*pause), |_| true);
             }

@@ -21,6 +21,7 @@ mod route;
 mod server;
 mod stream;
 mod tls;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -68,7 +69,9 @@ impl Serve {
             ..Config::default()
         };
         let fault = |what: &str, error: &dyn std::fmt::Display| Failure::Fault(format!("{what}: {error}"));
-        let live = Live::start(Cluster::new(config), self.speed).map_err(|error| fault("no thread", &error))?;
+        let mut cluster = Cluster::new(config);
+        cluster.set_webhooks(std::sync::Arc::new(webhooks::Http));
+        let live = Live::start(cluster, self.speed).map_err(|error| fault("no thread", &error))?;
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -6,34 +6,19 @@ use k8s_openapi::api::networking::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::api::kind::KindRef;
 use crate::api::object::Object;
-use crate::api::status::{Cause, Status};
+use crate::api::status::Cause;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{addresses, names};
-use crate::apiserver::{ApiServer, Moment};
 
 /// How the class was named before there was a field.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
-const DEFAULT_CLASS: &str = "ingressclass.kubernetes.io/is-default-class";
 const CONTROLLER_BYTES_MAX: usize = 250;
 
 pub struct Ingresses;
 
 impl Strategy for Ingresses {
-    /// DefaultIngressClass: the newest of the default classes, where no class is asked for.
-    fn prepare_create(&self, object: &mut Object, server: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
-        if object.spec::<Ingress>().ingress_class_name.is_none() && object.annotation(CLASS_ANNOTATION).is_none() {
-            let classes = server.store.list(KindRef::of::<IngressClass>(), "");
-            let default = super::newest(classes.filter(|class| class.annotation(DEFAULT_CLASS) == Some("true")));
-            if let Some(class) = default {
-                object.spec_mut::<Ingress>().ingress_class_name = Some(class.key.name.to_string());
-            }
-        }
-        Ok(())
-    }
-
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let mut causes = Causes::new();
         ingress(&mut causes, &Path::new("spec"), object.spec::<Ingress>());
@@ -301,7 +286,7 @@ mod tests {
     #[test]
     fn an_ingress_without_class_gets_the_default_one() {
         let mut api = Api::new::<IngressClass>();
-        let annotations = json!({DEFAULT_CLASS: "true"});
+        let annotations = json!({"ingressclass.kubernetes.io/is-default-class": "true"});
         let class =
             json!({"metadata": {"name": "nginx", "annotations": annotations}, "spec": {"controller": "x.io/c"}});
         api.create(class).unwrap();

@@ -71,7 +71,6 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 
 use super::strategy::{Strategy, entry};
 use crate::api::kind::KindRef;
-use crate::api::object::Object;
 
 pub fn all() -> Vec<(&'static KindRef, &'static dyn Strategy)> {
     vec![
@@ -133,22 +132,6 @@ pub fn all() -> Vec<(&'static KindRef, &'static dyn Strategy)> {
         entry::<APIService>(&api_service::Rules),
         entry::<CustomResourceDefinition>(&custom_resource_definition::Rules),
     ]
-}
-
-/// The object that was created last; of several, the first by name.
-fn newest<'a>(objects: impl Iterator<Item = &'a Object>) -> Option<&'a Object> {
-    objects.min_by_key(|object| {
-        let created = object.metadata().creation_timestamp.as_ref().map(|time| time.0);
-        (std::cmp::Reverse(created), object.key.name.clone())
-    })
-}
-
-/// Adds a finalizer that the server itself gives to new objects.
-fn add_finalizer(object: &mut Object, finalizer: &str) {
-    let finalizers = object.metadata().finalizers.as_deref().unwrap_or_default();
-    if !finalizers.iter().any(|known| known == finalizer) {
-        object.metadata_mut().finalizers.get_or_insert_default().push(finalizer.into());
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttributesClass};
 
 use crate::api::object::Object;
-use crate::api::status::{Cause, Status};
+use crate::api::status::Cause;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::names;
-use crate::apiserver::{ApiServer, Moment};
 
 const PARAMETERS_MAX: usize = 512;
 /// All keys and values together.
@@ -52,11 +51,6 @@ impl Strategy for StorageClasses {
 pub struct AttributesClasses;
 
 impl Strategy for AttributesClasses {
-    fn prepare_create(&self, object: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
-        super::add_finalizer(object, "kubernetes.io/vac-protection");
-        Ok(())
-    }
-
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let (class, mut causes) = (object.spec::<VolumeAttributesClass>(), Causes::new());
         provisioner(&mut causes, &Path::new("driverName"), &class.driver_name);

@@ -12,7 +12,6 @@ use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{names, selectors};
 use crate::apiserver::{ApiServer, Moment};
 
-const PROTECTION: &str = "kubernetes.io/pv-protection";
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 
 /// Every field of a volume that says where it is.
@@ -56,9 +55,7 @@ impl Strategy for Rules {
         }
     }
 
-    /// StorageObjectInUseProtection holds it while it is bound.
     fn prepare_create(&self, object: &mut Object, _: &ApiServer, moment: &mut Moment<'_>) -> Result<(), Status> {
-        super::add_finalizer(object, PROTECTION);
         let status = object.status_mut::<PersistentVolume>();
         status.phase = Some("Pending".into());
         status.last_phase_transition_time = Some(moment.now.to_meta());
@@ -215,7 +212,7 @@ mod tests {
         let spec =
             json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/d"}});
         let made = api.create(json!({"metadata": {"name": "a"}, "spec": spec})).unwrap();
-        assert_eq!(made["metadata"]["finalizers"], json!([PROTECTION]));
+        assert_eq!(made["metadata"]["finalizers"], json!(["kubernetes.io/pv-protection"]));
         assert_eq!(made["spec"]["persistentVolumeReclaimPolicy"], "Retain");
         assert_eq!(made["spec"]["hostPath"], json!({"path": "/d", "type": ""}));
         assert_eq!(made["status"]["phase"], "Pending");

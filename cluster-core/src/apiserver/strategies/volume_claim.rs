@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::quantity;
 use crate::api::status::{Cause, Status};
@@ -18,10 +17,6 @@ use crate::apiserver::{ApiServer, Moment};
 
 pub(super) const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 pub(super) const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
-const PROTECTION: &str = "kubernetes.io/pvc-protection";
-const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
-/// How the class was named before there was a field.
-const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 pub struct Rules;
 
@@ -32,17 +27,7 @@ impl Strategy for Rules {
         align_data_sources(spec);
     }
 
-    /// DefaultStorageClass and StorageObjectInUseProtection.
-    fn prepare_create(&self, object: &mut Object, server: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
-        let asks = object.spec::<PersistentVolumeClaim>().storage_class_name.is_some();
-        if !asks && object.annotation(CLASS_ANNOTATION).is_none() {
-            let classes = server.store.list(KindRef::of::<StorageClass>(), "");
-            let default = super::newest(classes.filter(|class| class.annotation(DEFAULT_CLASS) == Some("true")));
-            if let Some(class) = default {
-                object.spec_mut::<PersistentVolumeClaim>().storage_class_name = Some(class.key.name.to_string());
-            }
-        }
-        super::add_finalizer(object, PROTECTION);
+    fn prepare_create(&self, object: &mut Object, _: &ApiServer, _: &mut Moment<'_>) -> Result<(), Status> {
         object.status_mut::<PersistentVolumeClaim>().phase = Some("Pending".into());
         Ok(())
     }
@@ -188,7 +173,7 @@ mod tests {
     #[test]
     fn a_claim_gets_the_default_class_unless_it_asks_for_none() {
         let mut api = Api::new::<StorageClass>();
-        let annotations = json!({DEFAULT_CLASS: "true"});
+        let annotations = json!({"storageclass.kubernetes.io/is-default-class": "true"});
         api.create(json!({"metadata": {"name": "fast", "annotations": annotations}, "provisioner": "x.io/p"})).unwrap();
         let mut api = api.of::<PersistentVolumeClaim>();
         let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
@@ -197,7 +182,7 @@ mod tests {
             (&made["spec"]["storageClassName"], &made["spec"]["volumeMode"]),
             (&json!("fast"), &json!("Filesystem"))
         );
-        assert_eq!(made["metadata"]["finalizers"], json!([PROTECTION]));
+        assert_eq!(made["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]));
         let mut none = spec.clone();
         none["storageClassName"] = "".into();
         let made = api.create(json!({"metadata": {"name": "b"}, "spec": none})).unwrap();
@@ -206,8 +191,13 @@ mod tests {
 
     #[test]
     fn only_a_bound_claim_grows() {
-        let mut api = Api::new::<PersistentVolumeClaim>();
-        let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+        let mut classes = Api::new::<StorageClass>();
+        classes
+            .create(json!({"metadata": {"name": "fast"}, "provisioner": "p", "allowVolumeExpansion": true}))
+            .unwrap();
+        let mut api = classes.of::<PersistentVolumeClaim>();
+        let requests = json!({"requests": {"storage": "1Gi"}});
+        let spec = json!({"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": requests});
         api.create(json!({"metadata": {"name": "a"}, "spec": spec})).unwrap();
         let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
         let refused = [

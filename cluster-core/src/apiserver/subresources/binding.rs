@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::api::object::Object;
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
-use crate::apiserver::{ApiServer, Moment, answer, read};
+use crate::apiserver::{ApiServer, Moment, admission, answer, read};
 
 pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let body = super::body(request);
@@ -41,6 +41,7 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     bound.run(&mut pod, |pod| pod.spec_mut::<Pod>().node_name = Some(target.to_owned()));
     pod.status_mut::<Pod>().nominated_node_name = None;
     merge_metadata(&mut pod, &body);
+    admission::copy_topology_labels(server, target, &mut pod);
     set_scheduled(&mut pod, moment);
     let pod = server.put(pod, Some(old.revision), request, moment)?;
     Ok(answer(pod))
