@@ -15,6 +15,7 @@ use crate::api::status::Status;
 use crate::api::user::User;
 use crate::api::{Key, Name};
 use crate::apiserver::ApiServer;
+use crate::apiserver::access::tokens::{self, SharedSigner};
 use crate::apiserver::access::{self, Attributes, bootstrap};
 use crate::apiserver::watching::OpenWatch;
 use crate::clock::{Class, Time};
@@ -47,11 +48,20 @@ pub struct Config {
     pub start: Time,
     /// Components that are not started: `kube-scheduler`, `kube-controller-manager`, `kubelet`, `kube-proxy`.
     pub without: Vec<String>,
+    /// Signs the tokens of ServiceAccounts; without it none are issued.
+    pub signer: Option<SharedSigner>,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { seed: 1, nodes: 3, settings: Settings::default(), start: Time::ZERO, without: Vec::new() }
+        Config {
+            seed: 1,
+            nodes: 3,
+            settings: Settings::default(),
+            start: Time::ZERO,
+            without: Vec::new(),
+            signer: None,
+        }
     }
 }
 
@@ -91,6 +101,7 @@ impl Cluster {
         let mut world = World::new(config.seed, config.settings);
         world.advance_to(config.start);
         let runs = |component: &str| !config.without.iter().any(|without| without == component);
+        world.apiserver.signer = config.signer;
         bootstrap(&mut world, config.seed);
         let mut cluster = Cluster {
             manager: Runner::new(Subscriber::Manager, controllers::all()),
@@ -179,6 +190,15 @@ impl Cluster {
     /// 403 if the user may not do this.
     pub fn require(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
         access::require(&self.world.apiserver, user, attributes)
+    }
+
+    /// Who bears a token of a ServiceAccount.
+    ///
+    /// # Errors
+    /// 401 if it does not hold, or no longer.
+    pub fn authenticate(&self, token: &str) -> Result<User, Status> {
+        let bearer = tokens::authenticate(&self.world.apiserver, token, &[], self.now());
+        bearer.map(|bearer| bearer.user).map_err(|_| Status::unauthorized())
     }
 
     /// The user that another one acts as, for what these attributes say.

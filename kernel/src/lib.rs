@@ -17,4 +17,5 @@ pub mod session;
 pub mod settings;
 pub mod story;
 pub mod text;
+pub mod token_signer;
 pub mod yaml;

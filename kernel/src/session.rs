@@ -385,7 +385,9 @@ impl Session {
 
 /// A new cluster that has come up, so that the first cell finds its nodes ready, if `go_on` let it.
 fn booted(settings: &Settings, go_on: impl FnMut(&Cluster) -> bool) -> (Cluster, Pause) {
-    let mut cluster = Cluster::new(Config { seed: settings.seed, nodes: settings.nodes, ..Config::default() });
+    let signer = Some(crate::token_signer::of_seed(settings.seed));
+    let config = Config { seed: settings.seed, nodes: settings.nodes, signer, ..Config::default() };
+    let mut cluster = Cluster::new(config);
     let pause = cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), go_on);
     (cluster, pause)
 }

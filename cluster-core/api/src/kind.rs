@@ -2,8 +2,9 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec, TokenRequestStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -366,6 +367,33 @@ pub fn scale_kind() -> KindRef {
         codec: split_codec::<ScaleSpec, ScaleStatus>(true),
         type_name: "io.k8s.api.autoscaling.v1.Scale".into(),
     })
+}
+
+/// What the `token` subresource of ServiceAccounts takes and gives; it has no collection of its own.
+impl Resource for TokenRequest {
+    type Spec = TokenRequestSpec;
+    type Status = TokenRequestStatus;
+
+    fn kind() -> &'static KindRef {
+        static KIND: LazyLock<KindRef> = LazyLock::new(|| {
+            KindRef::from(Row {
+                slot: usize::MAX,
+                group: "authentication.k8s.io",
+                version: "v1",
+                kind: "TokenRequest",
+                resource: "tokenrequests",
+                singular: "tokenrequest",
+                namespaced: true,
+                short_names: &[],
+                categories: &[],
+                verbs: "",
+                subresources: "",
+                codec: split_codec::<TokenRequestSpec, TokenRequestStatus>(true),
+                type_name: "io.k8s.api.authentication.v1.TokenRequest".into(),
+            })
+        });
+        &KIND
+    }
 }
 
 fn words(list: &str, separator: char) -> Vec<Name> {

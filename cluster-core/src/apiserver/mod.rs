@@ -55,6 +55,8 @@ pub struct ApiServer {
     pod_specs: replicas::PodSpecs,
     /// The way to admission webhooks.
     pub webhooks: Arc<dyn admission::webhooks::Webhooks>,
+    /// The key of ServiceAccounts' tokens; without one there are none.
+    pub(crate) signer: Option<access::tokens::SharedSigner>,
 }
 
 impl Default for ApiServer {
@@ -73,6 +75,7 @@ impl ApiServer {
             committed: Vec::new(),
             pod_specs: replicas::PodSpecs::default(),
             webhooks: Arc::new(admission::webhooks::Unreachable),
+            signer: None,
         }
     }
 

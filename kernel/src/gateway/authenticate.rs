@@ -1,13 +1,15 @@
-//! Who asks: by bearer token, or nobody in particular.
+//! Who asks: by the certificate of the connection, by bearer token (the administrator's or a ServiceAccount's), or
+//! nobody in particular.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use cluster_core::api::status::Status;
 use cluster_core::api::user::User;
 
-use super::handle::text;
+use super::handle::{Gateway, gone, text};
 
 pub struct Credentials {
     /// The token of the administrator, which stands in the kubeconfig.
@@ -16,11 +18,18 @@ pub struct Credentials {
 
 /// # Errors
 /// 401 with a token that nobody has. Who shows none is anonymous.
-pub fn user(credentials: &Credentials, headers: &HeaderMap) -> Result<Arc<User>, Status> {
-    match bearer_token(headers) {
+pub async fn user(gateway: &Gateway, head: &Parts) -> Result<Arc<User>, Status> {
+    if let Some(user) = head.extensions.get::<Arc<User>>() {
+        return Ok(user.clone());
+    }
+    match bearer_token(&head.headers) {
         None => Ok(Arc::new(User::anonymous())),
-        Some(token) if same(token, &credentials.token) => Ok(Arc::new(User::administrator())),
-        Some(_) => Err(Status::unauthorized()),
+        Some(token) if same(token, &gateway.credentials.token) => Ok(Arc::new(User::administrator())),
+        Some(token) => {
+            let token = token.to_owned();
+            let user = gateway.live.ask(move |cluster| cluster.authenticate(&token)).await.map_err(gone)??;
+            Ok(Arc::new(user))
+        }
     }
 }
 
@@ -41,18 +50,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_token_is_refused_and_none_is_anonymous() {
-        let credentials = Credentials { token: "secret".into() };
-        let ask = |value: &str| {
+    fn other_schemes_and_empty_tokens_are_none() {
+        for (value, expected) in [
+            ("Bearer secret", Some("secret")),
+            ("bearer secret", Some("secret")),
+            ("Bearer ", None),
+            ("Bearer", None),
+            ("", None),
+            ("Basic dTpw", None),
+        ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, value.parse().unwrap());
-            user(&credentials, &headers).map(|user| user.name.clone()).map_err(|status| status.code)
-        };
-        assert_eq!(ask("Bearer secret").unwrap(), "admin");
-        assert_eq!(ask("bearer secret").unwrap(), "admin");
-        assert_eq!(ask("Bearer wrong"), Err(401));
-        for nobody in ["", "Bearer ", "Bearer", "Basic dTpw"] {
-            assert_eq!(ask(nobody).unwrap(), "system:anonymous", "{nobody}");
+            assert_eq!(bearer_token(&headers), expected, "{value}");
         }
+        assert!(same("secret", "secret") && !same("secret", "secreT") && !same("secret", "secrets"));
     }
 }

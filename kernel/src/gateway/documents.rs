@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response as HttpResponse, StatusCode, header};
 use cluster_core::Cluster;
 use cluster_core::api::status::Status;
+use cluster_core::apiserver::access::tokens;
 use cluster_core::apiserver::discovery::{self, aggregated, groups, health};
 use serde_json::{Value, json};
 
@@ -32,6 +33,16 @@ pub async fn respond(gateway: &Gateway, head: &Parts, query: &Query) -> Result<H
             document(&group.ok_or_else(Status::unknown_path)?, wanted)
         }
         ["apis", group, version] => resources(gateway, head, query, group, version).await?,
+        [".well-known", "openid-configuration"] => {
+            let host = text(&head.headers, header::HOST).or(head.uri.authority().map(|host| host.as_str()));
+            let url = format!("https://{}/openid/v1/jwks", host.unwrap_or("kubernetes.default.svc"));
+            let document = move |cluster: &mut Cluster| tokens::openid_configuration(cluster.apiserver(), &url);
+            json("application/json", &live.ask(document).await.map_err(gone)?)
+        }
+        ["openid", "v1", "jwks"] => {
+            let keys = |cluster: &mut Cluster| tokens::keys(cluster.apiserver());
+            json("application/jwk-set+json", &live.ask(keys).await.map_err(gone)?)
+        }
         ["version"] => document(&discovery::version(), wanted(head, query)?),
         [root, check @ ..] if health::ROOTS.contains(root) => healthy(root, &check.join("/"), query)?,
         ["openapi", path @ ..] => openapi::respond(gateway, head, query, path).await?,
@@ -54,6 +65,11 @@ fn wanted(head: &Parts, query: &Query) -> Result<Wanted, Status> {
     let mut wanted = negotiate(text(&head.headers, header::ACCEPT))?;
     wanted.pretty = query.is_pretty();
     Ok(wanted)
+}
+
+/// A document that other programs than clients of Kubernetes read.
+fn json(content_type: &'static str, value: &Value) -> HttpResponse<Body> {
+    answer::bytes(StatusCode::OK, content_type, value.to_string())
 }
 
 fn document(value: &Value, wanted: Wanted) -> HttpResponse<Body> {

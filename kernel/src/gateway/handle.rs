@@ -51,7 +51,7 @@ pub async fn handle(gateway: Arc<Gateway>, request: HttpRequest<HttpBody>) -> Ht
 
 async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<HttpResponse<HttpBody>, Status> {
     let (head, http_body) = request.into_parts();
-    let asks = authenticate::user(&gateway.credentials, &head.headers)?;
+    let asks = authenticate::user(gateway, &head).await?;
     let query = Query::parse(head.uri.query());
     let route = route(head.uri.path());
     let user = authorize::user(gateway, asks, &head, &route, &query).await?;

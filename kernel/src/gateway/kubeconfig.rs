@@ -8,16 +8,27 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-pub fn text(server: &str, authority_pem: &str, token: &str) -> String {
+use super::tls::Identity;
+
+/// The administrator comes twice: with a token, which is what `current-context` means, and with a certificate.
+pub fn text(server: &str, identity: &Identity, token: &str) -> String {
+    let (certificate, key) = &identity.administrator_pem;
+    let context =
+        |user: &str| json!({"name": format!("{user}@kubernetes"), "context": {"cluster": "kubernetes", "user": user}});
     crate::yaml::print(&json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{
             "name": "kubernetes",
-            "cluster": {"server": server, "certificate-authority-data": STANDARD.encode(authority_pem)},
+            "cluster": {"server": server, "certificate-authority-data": STANDARD.encode(&identity.authority_pem)},
         }],
-        "users": [{"name": "admin", "user": {"token": token}}],
-        "contexts": [{"name": "admin@kubernetes", "context": {"cluster": "kubernetes", "user": "admin"}}],
+        "users": [
+            {"name": "admin", "user": {"token": token}},
+            {"name": "kubernetes-admin", "user": {
+                "client-certificate-data": STANDARD.encode(certificate), "client-key-data": STANDARD.encode(key),
+            }},
+        ],
+        "contexts": [context("admin"), context("kubernetes-admin")],
         "current-context": "admin@kubernetes",
     }))
 }

@@ -66,6 +66,7 @@ impl Serve {
             nodes: self.nodes,
             start: now(),
             without: self.without.clone(),
+            signer: Some(crate::token_signer::unguessable()),
             ..Config::default()
         };
         let fault = |what: &str, error: &dyn std::fmt::Display| Failure::Fault(format!("{what}: {error}"));

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Request, State};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -63,7 +63,7 @@ impl Server {
     }
 
     pub fn kubeconfig(&self) -> String {
-        kubeconfig::text(&self.url(), &self.identity.authority_pem, &self.gateway.credentials.token)
+        kubeconfig::text(&self.url(), &self.identity, &self.gateway.credentials.token)
     }
 
     /// Accepts connections for ever.
@@ -97,6 +97,12 @@ impl Server {
 async fn converse(stream: TcpStream, acceptor: &TlsAcceptor, router: Router) {
     let _ = stream.set_nodelay(true);
     let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await else { return };
+    // A certificate that the handshake let pass says who asks, for all of the connection.
+    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let router = match certificate.and_then(|certificate| tls::user_of(certificate)) {
+        Some(user) => router.layer(Extension(Arc::new(user))),
+        None => router,
+    };
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS_MAX).keep_alive_interval(HEAD_MAX);

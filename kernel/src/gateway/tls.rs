@@ -3,15 +3,23 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType};
-use tokio_rustls::rustls::ServerConfig;
+use cluster_core::api::user::{MASTERS, User};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
+};
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// What a server needs to be trusted.
 pub struct Identity {
     pub server: Arc<ServerConfig>,
     /// The authority's certificate, for kubeconfigs.
     pub authority_pem: String,
+    /// Certificate and key of the administrator, who may come with them instead of a token.
+    pub administrator_pem: (String, String),
 }
 
 /// Names under which pods and people reach an API server.
@@ -46,10 +54,56 @@ pub fn identity(address: IpAddr) -> Result<Identity, String> {
 
     let chain = vec![certificate.der().clone(), authority_certificate.der().clone()];
     let private = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let mut authorities = RootCertStore::empty();
+    authorities.add(authority_certificate.der().clone()).map_err(|error| error.to_string())?;
+    let clients = WebPkiClientVerifier::builder(authorities.into()).allow_unauthenticated().build();
     let mut server = ServerConfig::builder()
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients.map_err(|error| error.to_string())?)
         .with_single_cert(chain, private.into())
         .map_err(|error| error.to_string())?;
     server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Identity { server: Arc::new(server), authority_pem: authority_certificate.pem() })
+    Ok(Identity {
+        server: Arc::new(server),
+        authority_pem: authority_certificate.pem(),
+        administrator_pem: client(&issuer, "kubernetes-admin", MASTERS).map_err(wrong)?,
+    })
+}
+
+/// The certificate of a user in a group, and its key.
+fn client(issuer: &Issuer<'_, KeyPair>, user: &str, group: &str) -> Result<(String, String), rcgen::Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name.push(DnType::CommonName, user);
+    params.distinguished_name.push(DnType::OrganizationName, group);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let certificate = params.signed_by(&key, issuer)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+/// The user that a client's certificate names: its common name, in the groups that its organizations are.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates>
+pub fn user_of(certificate: &[u8]) -> Option<User> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let subject = certificate.subject();
+    let name = subject.iter_common_name().next()?.as_str().ok()?;
+    let groups = subject.iter_organization().filter_map(|group| group.as_str().ok()).map(str::to_owned);
+    Some(User::authenticated(name, groups))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_names_its_user_and_groups() {
+        let identity = identity(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let (_, pem) = x509_parser::pem::parse_x509_pem(identity.administrator_pem.0.as_bytes()).unwrap();
+        let user = user_of(&pem.contents).unwrap();
+        assert_eq!(
+            (user.name.as_str(), user.groups.join(" ")),
+            ("kubernetes-admin", "system:masters system:authenticated".into())
+        );
+        assert_eq!(user_of(b"none"), None);
+    }
 }

@@ -63,7 +63,8 @@ fn check_binding(server: &ApiServer, user: &User, binding: &Object, role: &RoleR
     if may(server, user, "bind", Target::resource(group, resource, "", namespace, &role.name)) {
         return Ok(());
     }
-    confirm(server, user, binding, rules_of_role(server, role, namespace)?)
+    let rules: Vec<PolicyRule> = rules_of_role(server, role, namespace)?.into_iter().cloned().collect();
+    confirm(server, user, binding, &rules)
 }
 
 fn may(server: &ApiServer, user: &User, verb: &str, target: Target) -> bool {

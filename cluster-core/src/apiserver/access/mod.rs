@@ -7,6 +7,7 @@ pub mod escalation;
 pub mod impersonation;
 pub mod rbac;
 pub mod reviews;
+pub mod tokens;
 
 pub use attributes::{Attributes, Target};
 

@@ -1,12 +1,15 @@
 //! The RBAC authorizer: rules that roles list and bindings give to users, groups and ServiceAccounts.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject};
 
 use super::{Attributes, Decision, Target};
 use crate::api::Key;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
+use crate::api::selector::Selector;
 use crate::api::status::Status;
 use crate::api::user::User;
 use crate::apiserver::ApiServer;
@@ -51,18 +54,37 @@ pub fn rules_of_role<'a>(
     server: &'a ApiServer,
     reference: &RoleRef,
     namespace: &str,
-) -> Result<&'a [PolicyRule], Status> {
+) -> Result<Vec<&'a PolicyRule>, Status> {
     fn find<'a, K: Resource>(server: &'a ApiServer, namespace: &str, name: &str) -> Result<&'a Object, Status> {
         let found = server.store.get(KindRef::of::<K>(), &Key::new(namespace, name));
         found.ok_or_else(|| Status::not_found(KindRef::of::<K>(), name))
     }
     let name = &reference.name;
-    let rules = match reference.kind.as_str() {
-        "Role" => &find::<Role>(server, namespace, name)?.spec::<Role>().rules,
-        "ClusterRole" => &find::<ClusterRole>(server, "", name)?.spec::<ClusterRole>().rules,
-        other => return Err(Status::unexplained(format!("unsupported role reference kind: {other:?}"))),
-    };
-    Ok(rules.as_deref().unwrap_or_default())
+    match reference.kind.as_str() {
+        "Role" => Ok(find::<Role>(server, namespace, name)?.spec::<Role>().rules.iter().flatten().collect()),
+        "ClusterRole" => {
+            let mut rules = Vec::new();
+            gather(server, find::<ClusterRole>(server, "", name)?, &mut BTreeSet::new(), &mut rules);
+            Ok(rules)
+        }
+        other => Err(Status::unexplained(format!("unsupported role reference kind: {other:?}"))),
+    }
+}
+
+/// Adds the rules of a ClusterRole, those of the roles that it aggregates included.
+fn gather<'a>(server: &'a ApiServer, role: &'a Object, seen: &mut BTreeSet<&'a str>, rules: &mut Vec<&'a PolicyRule>) {
+    if !seen.insert(&role.key.name) {
+        return;
+    }
+    let whole = role.spec::<ClusterRole>();
+    let Some(aggregation) = &whole.aggregation_rule else { return rules.extend(whole.rules.iter().flatten()) };
+    let selectors: Vec<Selector> = aggregation.cluster_role_selectors.iter().flatten().map(Selector::of).collect();
+    for other in server.store.list(KindRef::of::<ClusterRole>(), "") {
+        let labels = other.metadata().labels.as_ref();
+        if selectors.iter().any(|selector| selector.matches(labels)) {
+            gather(server, other, seen, rules);
+        }
+    }
 }
 
 /// Shows the rules of a user with where they come from, until the visitor has seen enough. Returns what is wrong
@@ -81,7 +103,7 @@ fn visit(
         };
         let source = Source { binding, reference, subject };
         match rules_of_role(server, reference, in_namespace) {
-            Ok(rules) => rules.iter().all(|rule| visitor(&source, rule)),
+            Ok(rules) => rules.into_iter().all(|rule| visitor(&source, rule)),
             Err(_) => {
                 missing.push(format!("{}.{GROUP} {:?} not found", reference.kind.to_lowercase(), reference.name));
                 true

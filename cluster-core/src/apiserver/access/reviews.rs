@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::authentication::v1::{SelfSubjectReview, SelfSubjectReviewStatus, UserInfo};
+use k8s_openapi::api::authentication::v1::{
+    SelfSubjectReview, SelfSubjectReviewStatus, TokenReview, TokenReviewStatus, UserInfo,
+};
 use k8s_openapi::api::authorization::v1::{
     LocalSubjectAccessReview, NonResourceAttributes, NonResourceRule, ResourceAttributes, ResourceRule,
     SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -11,7 +13,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use serde_json::{Value, json};
 
-use super::{Attributes, Decision, Target, authorize, rbac};
+use super::{Attributes, Decision, Target, authorize, rbac, tokens};
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Request, Response};
@@ -27,6 +29,7 @@ const REVIEWS: &[(&str, Review)] = &[
     ("SelfSubjectReview", self_subject),
     ("SelfSubjectRulesReview", self_subject_rules),
     ("SubjectAccessReview", subject_access),
+    ("TokenReview", token),
 ];
 
 /// What answers a create of this kind, if that is a question.
@@ -68,7 +71,29 @@ fn self_subject(_: &ApiServer, user: &User, object: &mut Object, moment: &Moment
     Ok(())
 }
 
-pub fn user_info(user: &User) -> UserInfo {
+fn token(server: &ApiServer, _: &User, object: &mut Object, moment: &Moment<'_>) -> Result<(), Status> {
+    let spec = object.spec::<TokenReview>();
+    let token = spec.token.as_str();
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
+    let wanted = spec.audiences.as_deref().unwrap_or_default();
+    let answer = match tokens::authenticate(server, token, wanted, moment.now) {
+        Ok(bearer) => TokenReviewStatus {
+            authenticated: Some(true),
+            user: Some(user_info(&bearer.user)),
+            audiences: Some(bearer.audiences),
+            error: None,
+        },
+        Err(reason) => {
+            TokenReviewStatus { user: Some(UserInfo::default()), error: Some(reason), ..TokenReviewStatus::default() }
+        }
+    };
+    *object.status_mut::<TokenReview>() = answer;
+    Ok(())
+}
+
+fn user_info(user: &User) -> UserInfo {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     UserInfo {
         username: text(&user.name),

@@ -25,6 +25,7 @@ const HANDLERS: &[(&str, Handler)] = &[
     ("finalize", finalize::handle),
     ("resize", pod_spec::resize),
     ("scale", scale::handle),
+    ("token", super::access::tokens::issue),
 ];
 
 pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {

@@ -1,9 +1,13 @@
 //! Requests as kubectl makes them: JSON in, JSON out, warnings on standard error.
 
+use std::sync::Arc;
+
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::request::{Body, Options, PatchType, Request, Response, Verb};
 use cluster_core::api::selector::{FieldSelector, Selector};
+use cluster_core::api::user::User;
+use cluster_core::apiserver::access::Attributes;
 use cluster_core::trace::Actor;
 use serde_json::Value;
 
@@ -24,13 +28,33 @@ pub fn request(verb: Verb, kind: &KindRef, namespace: &str, name: &str) -> Reque
 impl Call<'_, '_> {
     /// Sends a request; says why, for the trace, with the command itself.
     pub fn send(&mut self, request: Request) -> Result<Response, Failure> {
-        let response = self.context.api.request(request.because(self.command.as_str()))?;
+        let request = self.signed(request)?;
+        let response = self.context.api.request(request)?;
         if let Response::Object(answer) = &response {
             for warning in answer.warnings.iter() {
                 self.warn(warning);
             }
         }
         Ok(response)
+    }
+
+    /// A request with the command as its reason, of whom `--as` names.
+    pub fn signed(&mut self, request: Request) -> Result<Request, Failure> {
+        let mut request = request.because(self.command.as_str());
+        let text = |flag: &str| self.parsed.text(flag).unwrap_or_default().to_owned();
+        let wanted = User {
+            name: text("as"),
+            uid: text("as-uid"),
+            groups: self.parsed.all("as-group").map(str::to_owned).collect(),
+            ..User::default()
+        };
+        if wanted != User::default()
+            && let Some(cluster) = self.context.api.cluster()
+        {
+            let learner = User::administrator();
+            request.user = Some(Arc::new(cluster.impersonate(&learner, wanted, &Attributes::of(&request))?));
+        }
+        Ok(request)
     }
 
     /// Sends a request about one object.

@@ -60,6 +60,7 @@ pub const GLOBAL: &[Flag] = &[
     text("token"),
     text("as"),
     text("as-group"),
+    text("as-uid"),
     text("request-timeout"),
     text("cache-dir"),
     text("certificate-authority"),

@@ -176,7 +176,8 @@ fn tables(call: &mut Call<'_, '_>, wanted: &[Target], wide: bool) -> Outcome {
     for target in wanted {
         let request = request(call, target)?;
         deprecated(call, &target.kind);
-        let answer = call.context.api.table(request.because(call.command.as_str()));
+        let request = call.signed(request)?;
+        let answer = call.context.api.table(request);
         match answer {
             Ok(Table { columns, rows, .. }) => match blocks.last_mut() {
                 Some(block) if block.kind == target.kind => block.rows.extend(rows),

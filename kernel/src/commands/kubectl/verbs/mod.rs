@@ -1,6 +1,7 @@
 //! The table of verbs: one file each.
 
 pub mod apply;
+mod auth;
 mod create;
 mod delete;
 mod describe;
@@ -36,6 +37,11 @@ pub const ALL: &[&Verb] = &[
     &create::secret::GENERIC,
     &create::service::VERB,
     &create::serviceaccount::VERB,
+    &create::token::VERB,
+    &create::role::ROLE,
+    &create::role::CLUSTER_ROLE,
+    &create::role::ROLE_BINDING,
+    &create::role::CLUSTER_ROLE_BINDING,
     &expose::VERB,
     &run::VERB,
     &explain::VERB,
@@ -66,6 +72,8 @@ pub const ALL: &[&Verb] = &[
     &wait::VERB,
     &label::LABEL,
     &label::ANNOTATE,
+    &auth::CAN_I,
+    &auth::WHO_AM_I,
     &discovery::API_RESOURCES,
     &discovery::API_VERSIONS,
     &discovery::VERSION,

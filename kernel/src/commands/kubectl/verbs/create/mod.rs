@@ -3,10 +3,12 @@
 pub mod configmap;
 pub mod deployment;
 pub mod namespace;
+pub mod role;
 pub mod secret;
 pub mod service;
 pub mod serviceaccount;
 pub mod sources;
+pub mod token;
 
 use cluster_core::api::kind::{KindRef, Resource};
 use cluster_core::api::request::{FieldValidation, Options};
