@@ -1,5 +1,6 @@
 //! A cluster that lives: one thread owns it, lets its time follow the wall clock, and does what others ask in between.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -72,7 +73,7 @@ fn live(mut cluster: Cluster, speed: f64, asked: &mpsc::Receiver<Ask>) {
         let mut next = asked.try_recv().ok();
         while let Some(ask) = next {
             match ask {
-                Ask::Job(job) => job(&mut cluster),
+                Ask::Job(job) => done(job, &mut cluster),
                 Ask::Watch(watch) => waiting.push(watch),
             }
             next = asked.try_recv().ok();
@@ -90,7 +91,7 @@ fn live(mut cluster: Cluster, speed: f64, asked: &mpsc::Receiver<Ask>) {
         };
         waiting = waiting.into_iter().filter_map(|waiting| answered(waiting, &cluster)).collect();
         match asked.recv_timeout(idle) {
-            Ok(Ask::Job(job)) => job(&mut cluster),
+            Ok(Ask::Job(job)) => done(job, &mut cluster),
             Ok(Ask::Watch(watch)) => waiting.push(watch),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -98,12 +99,17 @@ fn live(mut cluster: Cluster, speed: f64, asked: &mpsc::Receiver<Ask>) {
     }
 }
 
+/// A job that panics loses its own answer and no more: the others' cluster goes on.
+fn done(job: Job, cluster: &mut Cluster) {
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| job(cluster)));
+}
+
 /// Answers a watch that has something; gives it back if it goes on waiting.
 fn answered(mut waiting: Waiting, cluster: &Cluster) -> Option<Waiting> {
     if waiting.tell.is_closed() {
         return None;
     }
-    match waiting.watch.next_batch(cluster, BATCH_EVENTS_MAX) {
+    match waiting.watch.next_batch(cluster.store(), BATCH_EVENTS_MAX) {
         Batch::Events(events) if events.is_empty() => Some(waiting),
         batch => {
             let _ = waiting.tell.send((waiting.watch, batch));

@@ -12,13 +12,13 @@ mod body;
 mod documents;
 mod handle;
 mod kubeconfig;
-pub mod live;
+mod live;
 mod metrics;
 mod openapi;
 mod protobuf;
 mod query;
 mod route;
-mod server;
+pub mod server;
 mod stream;
 mod tls;
 mod webhooks;
@@ -31,7 +31,7 @@ use cluster_core::clock::Time;
 use cluster_core::{Cluster, Config};
 
 use crate::exit::{Answer, Failure, Outcome};
-use live::Live;
+pub use live::Live;
 
 const COMPONENTS: &[&str] = &["kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
 
@@ -104,3 +104,6 @@ fn now() -> Time {
     let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_microsecond(micros).map_or(Time::ZERO, Time::from_timestamp)
 }
+
+#[cfg(test)]
+mod fuzz;

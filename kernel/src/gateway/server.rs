@@ -62,6 +62,11 @@ impl Server {
         format!("https://{address}")
     }
 
+    /// The administrator's token.
+    pub fn token(&self) -> &str {
+        &self.gateway.credentials.token
+    }
+
     pub fn kubeconfig(&self) -> String {
         kubeconfig::text(&self.url(), &self.identity, &self.gateway.credentials.token)
     }

@@ -75,7 +75,7 @@ async fn tell(
                     never
                 };
                 let mut cursor = watch.clone();
-                let Ok((cursor, told)) = live.ask(move |cluster| { let told = cursor.bookmark(cluster); (cursor, told) }).await else { return };
+                let Ok((cursor, told)) = live.ask(move |cluster| { let told = cursor.bookmark(cluster.store()); (cursor, told) }).await else { return };
                 watch = cursor;
                 let Some(told) = told else { continue };
                 (line(&watch, &told, wanted.form, None), false)

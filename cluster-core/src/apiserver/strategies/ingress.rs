@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::TypedLocalObjectReference;
 use k8s_openapi::api::networking::v1::{
     HTTPIngressPath, Ingress, IngressBackend, IngressClass, IngressClassParametersReference, IngressSpec,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::object::Object;
 use crate::api::status::Cause;
@@ -254,6 +254,8 @@ fn class_parameters(causes: &mut Causes, path: &Path, parameters: &IngressClassP
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::apiserver::strategies::testing::Api;
 
