@@ -2,8 +2,10 @@
 
 pub mod cause;
 pub mod event;
+pub mod field_set;
 pub mod kind;
 pub mod kinds;
+pub mod managed;
 pub mod merge_keys;
 pub mod object;
 pub mod quantity;

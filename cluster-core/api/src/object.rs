@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::{Map, Value};
 
 use super::kind::{DecodeError, KindRef, Resource, decode_metadata};
+use super::managed::Managed;
 use super::{Key, Name, wire};
 
 /// A typed piece of an object whose type its kind knows.
@@ -26,6 +27,8 @@ pub struct Version {
     pub key: Key,
     /// The store's revision of the last write; 0 before the first. `metadata.resourceVersion` is empty in memory.
     pub revision: u64,
+    /// Stands outside of the metadata, which has none in memory.
+    pub managed: Managed,
     metadata: Arc<ObjectMeta>,
     spec: Part,
     status: Part,
@@ -45,6 +48,28 @@ impl DerefMut for Object {
     }
 }
 
+/// What an object is made of, without its name and revision.
+#[derive(Clone)]
+pub struct Parts {
+    metadata: Arc<ObjectMeta>,
+    spec: Part,
+    status: Part,
+}
+
+impl Parts {
+    /// The object without its revision and managers.
+    pub fn to_json(&self, kind: &KindRef) -> Value {
+        whole(kind, serde_json::to_value(&*self.metadata).unwrap_or_default(), &self.spec, &self.status)
+    }
+
+    /// Made of the very same parts, not of equal ones.
+    pub fn is(&self, other: &Parts) -> bool {
+        Arc::ptr_eq(&self.metadata, &other.metadata)
+            && Arc::ptr_eq(&self.spec, &other.spec)
+            && Arc::ptr_eq(&self.status, &other.status)
+    }
+}
+
 impl Object {
     /// A new object of a built-in kind, with nothing but its name.
     pub fn new<K: Resource>(namespace: &str, name: &str, spec: K::Spec) -> Object {
@@ -58,7 +83,15 @@ impl Object {
 
     fn assemble(kind: KindRef, metadata: ObjectMeta, spec: Part, status: Part) -> Object {
         let key = key_of(&kind, &metadata);
-        Object(Arc::new(Version { kind, key, revision: 0, metadata: Arc::new(metadata), spec, status }))
+        Object(Arc::new(Version {
+            kind,
+            key,
+            revision: 0,
+            managed: Managed::default(),
+            metadata: Arc::new(metadata),
+            spec,
+            status,
+        }))
     }
 
     /// Reads JSON; apiVersion and kind of the value are not looked at.
@@ -76,15 +109,13 @@ impl Object {
         Ok(object)
     }
 
-    /// The whole object as the API sends it.
+    pub fn parts(&self) -> Parts {
+        Parts { metadata: self.metadata.clone(), spec: self.spec.clone(), status: self.status.clone() }
+    }
+
+    /// The object as the API sends it, but for `metadata.managedFields`.
     pub fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("apiVersion".into(), self.kind.api_version().into());
-        object.insert("kind".into(), Value::String(self.kind.kind.to_string()));
-        object.insert("metadata".into(), self.metadata_json());
-        object.append(&mut (self.kind.codec.encode)(&self.spec, &self.status));
-        wire::complete(&self.kind, &mut object);
-        Value::Object(object)
+        whole(&self.kind, self.metadata_json(), &self.spec, &self.status)
     }
 
     pub fn metadata_json(&self) -> Value {
@@ -218,6 +249,16 @@ impl Object {
     fn wrong_kind<K: Resource>(&self) -> ! {
         panic!("{:?} {} was read as {:?}", self.kind, self.key, K::kind())
     }
+}
+
+fn whole(kind: &KindRef, metadata: Value, spec: &Part, status: &Part) -> Value {
+    let mut object = Map::new();
+    object.insert("apiVersion".into(), kind.api_version().into());
+    object.insert("kind".into(), Value::String(kind.kind.to_string()));
+    object.insert("metadata".into(), metadata);
+    object.append(&mut (kind.codec.encode)(spec, status));
+    wire::complete(kind, &mut object);
+    Value::Object(object)
 }
 
 fn part_mut<T: Any + Send + Sync + Clone + Default>(part: &mut Part) -> &mut T {

@@ -52,24 +52,31 @@ pub fn type_of(api_version: &str, kind: &str) -> Option<&'static str> {
 pub struct Schema<'a> {
     /// The field as its parent describes it, perhaps a reference to a type.
     field: &'a Value,
+    /// The name of the type that `field` itself is.
+    name: Option<&'a str>,
 }
 
 impl Schema<'static> {
     /// The schema of a built-in kind; custom kinds have none here.
     pub fn of(kind: &Kind) -> Option<Schema<'static>> {
-        definitions().get(&*kind.type_name).map(|field| Schema { field })
+        Schema::named(&kind.type_name)
+    }
+
+    /// The schema of a built-in type, by its OpenAPI name.
+    pub fn named(type_name: &str) -> Option<Schema<'static>> {
+        definitions().get_key_value(type_name).map(|(name, field)| Schema { field, name: Some(name) })
     }
 }
 
 impl<'a> Schema<'a> {
     pub fn new(field: &'a Value) -> Schema<'a> {
-        Schema { field }
+        Schema { field, name: None }
     }
 
     /// The type's OpenAPI name, if it has one.
     pub fn type_name(&self) -> Option<&'a str> {
-        let reference = self.reference()?;
-        Some(reference.rsplit('/').next().unwrap_or(reference))
+        let reference = self.reference().map(|reference| reference.rsplit('/').next().unwrap_or(reference));
+        reference.or(self.name)
     }
 
     fn reference(&self) -> Option<&'a str> {
@@ -98,7 +105,7 @@ impl<'a> Schema<'a> {
 
     pub fn properties(&self) -> impl Iterator<Item = (&'a str, Schema<'a>)> + use<'a> {
         let properties = self.resolved().get("properties").and_then(Value::as_object);
-        properties.into_iter().flatten().map(|(name, field)| (name.as_str(), Schema { field }))
+        properties.into_iter().flatten().map(|(name, field)| (name.as_str(), Schema::new(field)))
     }
 
     /// Its fields have names that the writer chooses.

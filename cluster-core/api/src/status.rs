@@ -279,7 +279,20 @@ impl Status {
 
     /// A well-formed request that can't be carried out.
     pub fn unprocessable(message: impl Into<String>) -> Status {
-        Status::new(422, "Invalid", message)
+        Status { details: Some(Box::default()), ..Status::new(422, "Invalid", message) }
+    }
+
+    /// Fields that belong to other managers.
+    pub fn apply_conflict(message: impl Into<String>, causes: Vec<Cause>) -> Status {
+        let details = Details { causes, ..Details::default() };
+        Status { details: Some(Box::new(details)), ..Status::new(409, "Conflict", message) }
+    }
+
+    /// A patch that makes no object of a kind.
+    pub fn invalid_patch(problem: Cause) -> Status {
+        let message = format!(" \"\" is invalid: {}: {}", problem.field, problem.message);
+        let details = Details { causes: vec![problem], ..Details::default() };
+        Status { details: Some(Box::new(details)), ..Status::new(422, "Invalid", message) }
     }
 
     pub fn method_not_allowed(message: impl Into<String>) -> Status {
@@ -288,6 +301,12 @@ impl Status {
 
     pub fn expired(message: impl Into<String>) -> Status {
         Status::new(410, "Expired", message)
+    }
+
+    /// A JSON patch of too many operations.
+    pub fn too_many_operations(operations: usize, operations_max: usize) -> Status {
+        let message = format!("The allowed maximum operations in a JSON patch is {operations_max}, got {operations}");
+        Status::new(413, "RequestEntityTooLarge", message)
     }
 
     pub fn unsupported_media_type(message: impl Into<String>) -> Status {

@@ -11,6 +11,7 @@ pub mod defaults;
 pub mod delete;
 pub mod discovery;
 pub mod fields;
+pub mod managed;
 pub mod patch;
 pub mod policy;
 pub mod read;

@@ -77,6 +77,7 @@ fn through_json(object: &Object, kind: &KindRef, convert: fn(&mut Value)) -> Res
     let mut converted = Object::from_json(kind, json)?;
     converted.revision = object.revision;
     converted.key = object.key.clone();
+    converted.managed = object.managed.clone();
     Ok(converted)
 }
 

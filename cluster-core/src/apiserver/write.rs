@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::strategy::{Strategy, strategy};
 use super::validation::metadata;
-use super::{ApiServer, Moment, access, admission, decode, patch as patches, read, versions};
+use super::{ApiServer, Moment, access, admission, decode, managed, patch as patches, read, versions};
 use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
@@ -14,18 +14,28 @@ use crate::api::status::{Cause, Status};
 
 const OTHER_NAMESPACE: &str = "the namespace of the provided object does not match the namespace sent on the request";
 
+/// What a write does to who manages the fields of the object.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Managers {
+    /// The writer manages what it changes.
+    Writer,
+    /// The new object carries its managers already.
+    Known,
+}
+
 pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let (object, warnings) = decode::body(request)?;
     if object.revision > 0 {
         return Err(Status::unexplained("resourceVersion should not be set on objects to be created"));
     }
-    create_object(server, request, object, warnings, moment)
+    create_object(server, request, object, Managers::Writer, warnings, moment)
 }
 
 fn create_object(
     server: &mut ApiServer,
     request: &Request,
     mut object: Object,
+    managers: Managers,
     mut warnings: Vec<String>,
     moment: &mut Moment<'_>,
 ) -> Result<Response, Status> {
@@ -41,6 +51,10 @@ fn create_object(
         server.pod_specs.defaulted.run(&mut object, |pod| strategy.default(pod));
     } else {
         strategy.default(&mut object);
+    }
+    if managers == Managers::Writer {
+        managed::take_sent(None, &mut object, request);
+        managed::record(None, &mut object, request, moment.now);
     }
     admission::admit(server, request, None, &mut object, &mut warnings, moment)?;
     access::escalation::check(server, request, None, &object)?;
@@ -80,29 +94,33 @@ pub fn update(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let old = match read::existing(server, request) {
         Err(_) if request.subresource.is_empty() && strategy(&request.kind).creates_on_update() => {
             object.revision = 0;
-            return create_object(server, request, object, warnings, moment);
+            return create_object(server, request, object, Managers::Writer, warnings, moment);
         }
         found => found?,
     };
-    replace(server, request, old, object, warnings, moment)
+    replace(server, request, old, object, Managers::Writer, warnings, moment)
 }
 
 pub fn patch(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-    let Verb::Patch(patch_type) = request.verb else {
-        return Err(Status::bad_request("not a patch"));
-    };
+    let is_apply = request.verb == Verb::Patch(PatchType::Apply);
     let old = match read::existing(server, request) {
-        Err(missing) if missing.is_not_found() && patch_type == PatchType::Apply => {
-            let body = patches::apply_to_nothing(request)?;
-            return create(server, &body, moment);
+        Err(missing) if missing.is_not_found() && is_apply && request.subresource.is_empty() => {
+            let mut object = patches::apply::apply_to(request, None, moment.now)?;
+            object.revision = 0;
+            return create_object(server, request, object, Managers::Known, Vec::new(), moment);
         }
         found => found?,
     };
-    let (mut object, warnings) = patches::apply_to(request, &old)?;
+    let (mut object, warnings) = if is_apply {
+        (patches::apply::apply_to(request, Some(&old), moment.now)?, Vec::new())
+    } else {
+        patches::apply_to(server, request, &old)?
+    };
     if object.revision == 0 {
         object.revision = old.revision;
     }
-    replace(server, request, old, object, warnings, moment)
+    let managers = if is_apply { Managers::Known } else { Managers::Writer };
+    replace(server, request, old, object, managers, warnings, moment)
 }
 
 /// Writes `new` over `old`, keeping what the writer of this subresource may not change.
@@ -111,6 +129,7 @@ pub fn replace(
     request: &Request,
     old: Object,
     mut new: Object,
+    managers: Managers,
     mut warnings: Vec<String>,
     moment: &mut Moment<'_>,
 ) -> Result<Response, Status> {
@@ -125,20 +144,33 @@ pub fn replace(
     if new.revision == 0 && strategy.needs_resource_version() {
         return Err(Status::resource_version_required(kind, &old.key.name));
     }
+    let mut is_written = false;
+    if managers == Managers::Writer {
+        is_written = managed::take_sent(Some(&old), &mut new, request);
+    }
     keep_metadata(&old, &mut new);
     if request.subresource == "status" {
         new.set_spec_part(old.spec_part().clone());
         strategy.prepare_status_update(&old, &mut new, moment);
+        if managers == Managers::Writer {
+            managed::record(Some(&old), &mut new, request, moment.now);
+        }
         let mut causes = metadata::validate_update(&old, &new);
         causes.extend(strategy.validate_status_update(&old, &new));
         refuse(&new, causes)?;
     } else if matches!(request.subresource, "approval" | "finalize") {
         // The subresource itself has made this of the old object, and checked it.
+        if managers == Managers::Writer {
+            managed::record(Some(&old), &mut new, request, moment.now);
+        }
     } else {
         if kind.has_subresource("status") {
             new.set_status_part(old.status_part().clone());
         }
         strategy.default(&mut new);
+        if managers == Managers::Writer {
+            managed::record(Some(&old), &mut new, request, moment.now);
+        }
         strategy.prepare_update(&old, &mut new, server, moment)?;
         admission::admit(server, request, Some(&old), &mut new, &mut warnings, moment)?;
         access::escalation::check(server, request, Some(&old), &new)?;
@@ -160,7 +192,10 @@ pub fn replace(
     }
     new.revision = old.revision;
     let warnings: Arc<[String]> = warnings.into();
-    if new.same(&old) {
+    if managers == Managers::Known {
+        is_written = !managed::same_fields(managed::entries(&old), managed::entries(&new));
+    }
+    if new.same(&old) && !is_written {
         return Ok(Response::Object(Answer { object: old, created: false, deleted: false, warnings }));
     }
     if released(&new) {

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, Response as HttpResponse, StatusCode, header};
 use cluster_core::api::object::Object;
 use cluster_core::api::request::{Answer, List, Request, Response, Verb};
 use cluster_core::api::status::Status;
+use cluster_core::apiserver::managed;
 use cluster_core::apiserver::table::ListMeta;
 use serde_json::{Map, Value, json};
 
@@ -48,10 +49,10 @@ pub fn object(object: &Object, form: Form) -> Value {
             let mut partial = Map::new();
             partial.insert("kind".into(), "PartialObjectMetadata".into());
             partial.insert("apiVersion".into(), "meta.k8s.io/v1".into());
-            partial.insert("metadata".into(), object.metadata_json());
+            partial.insert("metadata".into(), managed::metadata_json(object));
             Value::Object(partial)
         }
-        Form::Whole | Form::Table => object.to_json(),
+        Form::Whole | Form::Table => managed::to_json(object),
     }
 }
 
@@ -59,7 +60,7 @@ pub fn object(object: &Object, form: Form) -> Value {
 pub fn row_object(object: &Object, query: &Query) -> Value {
     match query.get("includeObject") {
         Some("None") => Value::Null,
-        Some("Object") => object.to_json(),
+        Some("Object") => managed::to_json(object),
         _ => self::object(object, Form::Metadata),
     }
 }

@@ -6,7 +6,7 @@ use axum::body::{Body as HttpBody, to_bytes};
 use axum::http::{HeaderMap, Method, Request as HttpRequest, Response as HttpResponse, header};
 use cluster_core::Cluster;
 use cluster_core::api::Key;
-use cluster_core::api::request::{Body, Options, Request, Response, SUBRESOURCES, Verb};
+use cluster_core::api::request::{Body, Options, PatchType, Request, Response, SUBRESOURCES, Verb};
 use cluster_core::api::status::Status;
 use cluster_core::apiserver::table::{ListMeta, Table};
 
@@ -69,7 +69,8 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
 
     let (verb, watch) = verb(&head.method, &place, &query, content_type)?;
     let mut options = query.options(verb)?;
-    if options.field_manager.is_empty() {
+    // Whoever applies has to say who applies.
+    if options.field_manager.is_empty() && verb != Verb::Patch(PatchType::Apply) {
         options.field_manager = program(&head.headers).to_owned();
     }
     let body = match verb {

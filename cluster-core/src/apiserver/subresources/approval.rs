@@ -9,10 +9,10 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let old = read::existing(server, request)?;
     let (wanted, warnings) = match request.verb {
         Verb::Get => return Ok(answer(old)),
-        Verb::Patch(_) => patch::apply_to(request, &old)?,
+        Verb::Patch(_) => patch::apply_to(server, request, &old)?,
         _ => decode::body(request)?,
     };
     let mut new = certificate::approve(&old, &wanted, moment)?;
     new.revision = wanted.revision;
-    write::replace(server, request, old, new, warnings, moment)
+    write::replace(server, request, old, new, write::Managers::Writer, warnings, moment)
 }

@@ -4,7 +4,8 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
-use crate::apiserver::{ApiServer, Moment, decode, read, write};
+use crate::apiserver::write::{self, Managers};
+use crate::apiserver::{ApiServer, Moment, decode, read};
 
 pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let old = read::existing(server, request)?;
@@ -12,5 +13,5 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let mut namespace = old.clone();
     namespace.spec_mut::<Namespace>().finalizers = wanted.spec::<Namespace>().finalizers.clone();
     namespace.revision = wanted.revision;
-    write::replace(server, request, old, namespace, Vec::new(), moment)
+    write::replace(server, request, old, namespace, Managers::Known, Vec::new(), moment)
 }

@@ -9,7 +9,7 @@ use crate::api::status::{Cause, Status};
 use crate::apiserver::strategies::pod::qos_class;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::pod;
-use crate::apiserver::{ApiServer, Moment, answer, decode, defaults, patch, read};
+use crate::apiserver::{ApiServer, Moment, answer, decode, defaults, managed, patch, read};
 
 pub fn ephemeral_containers(
     server: &mut ApiServer,
@@ -130,7 +130,7 @@ fn change(
     let old = read::existing(server, request)?;
     let (sent, _) = match request.verb {
         Verb::Get => return Ok(answer(old)),
-        Verb::Patch(_) => patch::apply_to(request, &old)?,
+        Verb::Patch(_) => patch::apply_to(server, request, &old)?,
         _ => decode::body(request)?,
     };
     if sent.revision > 0 && sent.revision != old.revision {
@@ -146,6 +146,7 @@ fn change(
     }
     let mut pod = old.clone();
     *pod.spec_mut::<Pod>() = spec;
+    managed::record(Some(&old), &mut pod, request, moment.now);
     pod.metadata_mut().generation = Some(old.metadata().generation.unwrap_or(0) + 1);
     server.put(pod, Some(old.revision), request, moment).map(answer)
 }

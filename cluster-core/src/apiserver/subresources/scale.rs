@@ -7,27 +7,34 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
 use crate::api::kind::{KindRef, scale_kind};
+use crate::api::managed::{Entry, Managed};
 use crate::api::object::Object;
 use crate::api::request::{PatchType, Request, Response, Verb};
+use crate::api::schema::Schema;
 use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
-use crate::apiserver::{ApiServer, Moment, answer, read, write};
+use crate::apiserver::write::{self, Managers};
+use crate::apiserver::{ApiServer, Moment, answer, managed, patch, read};
 
 static SCALE: LazyLock<KindRef> = LazyLock::new(scale_kind);
 
 pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let old = read::existing(server, request)?;
     let mut scale = scale_of(&old);
+    let as_scale = Request { kind: SCALE.clone(), ..request.clone() };
+    let mut applied = None;
     match request.verb {
         Verb::Get => return object(scale, &old).map(answer),
-        Verb::Update => scale = super::body(request).into_owned(),
-        Verb::Patch(PatchType::Json) => {
-            let refused = || Status::unprocessable("the server rejected our request due to an error in our request");
-            let patch: json_patch::Patch =
-                serde_json::from_value(super::body(request).into_owned()).map_err(|_| refused())?;
-            json_patch::patch(&mut scale, &patch).map_err(|_| refused())?;
+        Verb::Patch(PatchType::Apply) => {
+            let config = patch::body(request)?;
+            patch::apply::check(config, &SCALE)?;
+            let apply = patch::apply::applied(&as_scale, config, moment.now);
+            apply.check()?;
+            let (value, managers) = apply.apply(Some(&scale), &managed::scale::of_scale(managed::entries(&old)))?;
+            (scale, applied) = (value, Some(managers));
         }
-        _ => json_patch::merge(&mut scale, &super::body(request)),
+        Verb::Patch(_) => patch::change(&mut scale, &as_scale, Schema::of(&SCALE))?,
+        _ => scale = super::body(request).into_owned(),
     }
     let replicas = match scale.pointer("/spec/replicas") {
         None | Some(Value::Null) => 0,
@@ -44,12 +51,31 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         Some(text) if !text.is_empty() => text.parse().unwrap_or(0),
         _ => old.revision,
     };
+    new.managed = managers(&old, &new, applied, &as_scale);
     let whole = Request { subresource: "", ..request.clone() };
-    let written = write::replace(server, &whole, old, new, Vec::new(), moment)?;
+    let written = write::replace(server, &whole, old, new, Managers::Known, Vec::new(), moment)?;
     match written.object() {
         Some(written) => object(scale_of(&written), &written).map(answer),
         None => Err(Status::internal("the workload was not written")),
     }
+}
+
+/// Who manages the workload's fields after a write of its scale.
+fn managers(old: &Object, new: &Object, applied: Option<Vec<Entry>>, request: &Request) -> Managed {
+    let workload = managed::entries(old);
+    let scale = match applied {
+        Some(managers) => managers,
+        None if new.same_spec(old) || workload.is_empty() => return old.managed.clone(),
+        None => vec![Entry {
+            manager: managed::manager(request),
+            applied: false,
+            api_version: SCALE.api_version().into(),
+            subresource: "scale".into(),
+            time: None,
+            fields: managed::scale::replicas(),
+        }],
+    };
+    Managed::of(managed::scale::of_workload(workload, &scale, &old.kind))
 }
 
 /// The `Scale` of a workload, as JSON.

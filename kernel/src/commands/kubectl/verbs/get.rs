@@ -2,7 +2,9 @@
 
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
+use cluster_core::api::object::Object;
 use cluster_core::api::request::{Request, Verb as ApiVerb};
+use cluster_core::apiserver::managed;
 use cluster_core::apiserver::table::{Column, Row, Table};
 use serde_json::Value;
 
@@ -102,11 +104,13 @@ fn note(call: &Call<'_, '_>, failure: Failure, failures: &mut Vec<Failure>) {
 
 fn objects(call: &mut Call<'_, '_>, wanted: &[Target], format: &Format) -> Outcome {
     let (mut items, mut failures) = (Vec::new(), Vec::new());
+    let managers = call.parsed.switch("show-managed-fields");
     for target in wanted {
         let request = request(call, target)?;
         match call.send(request) {
             Ok(response) => {
-                items.extend(response.items().iter().map(|object| Item::new(&object.kind, object.to_json())));
+                let json = |object: &Object| if managers { managed::to_json(object) } else { object.to_json() };
+                items.extend(response.items().iter().map(|object| Item::new(&object.kind, json(object))));
             }
             Err(failure) => note(call, failure, &mut failures),
         }
