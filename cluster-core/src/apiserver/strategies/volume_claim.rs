@@ -164,6 +164,7 @@ fn data_source(causes: &mut Causes, path: &Path, group: Option<&str>, kind: &str
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::storage::v1::StorageClass;
     use serde_json::json;
 
     use super::*;
