@@ -195,7 +195,7 @@ fn actor() -> Actor {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Event as EventObject;
+    use k8s_openapi::api::core::v1::{Event as EventObject, ServiceAccount};
     use k8s_openapi::api::scheduling::v1::PriorityClass;
     use serde_json::{Value, json};
 
@@ -510,6 +510,7 @@ mod tests {
         fn nodes_are_never_overcommitted(seed in 0..u64::MAX, pods in proptest::collection::vec((1..40_i64, 0..3_i32, 0..400_u64), 1..40)) {
             let without = ["kubelet", "kube-proxy", "kube-controller-manager"].map(str::to_owned).to_vec();
             let mut cluster = Cluster::new(Config { seed, nodes: 0, without, ..Config::default() });
+            create::<ServiceAccount>(&mut cluster, json!({"metadata": {"name": "default"}}));
             for name in ["a", "b", "c"] {
                 node(&mut cluster, name, "4", json!({}));
             }
