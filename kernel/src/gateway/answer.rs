@@ -14,6 +14,20 @@ use super::handle::Reply;
 use super::query::Query;
 
 pub fn reply(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> HttpResponse<Body> {
+    let mut response = without_deprecation(request, reply, wanted, query);
+    warn(&mut response, &request.kind.warning);
+    response
+}
+
+fn warn(response: &mut HttpResponse<Body>, warning: &str) {
+    if !warning.is_empty()
+        && let Ok(header) = HeaderValue::from_str(&format!("299 - {}", quoted(warning)))
+    {
+        response.headers_mut().append(header::WARNING, header);
+    }
+}
+
+fn without_deprecation(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> HttpResponse<Body> {
     match reply {
         Reply::Table { table, list } => {
             value(StatusCode::OK, &table.to_json(&list, |object| row_object(object, query)), wanted)
@@ -27,9 +41,7 @@ pub fn reply(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> 
             };
             let mut response = value(code, &body, wanted);
             for warning in answer.warnings.iter() {
-                if let Ok(header) = HeaderValue::from_str(&format!("299 - {}", quoted(warning))) {
-                    response.headers_mut().append(header::WARNING, header);
-                }
+                warn(&mut response, warning);
             }
             response
         }

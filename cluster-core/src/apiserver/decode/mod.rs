@@ -9,7 +9,7 @@ use crate::api::kinds;
 use crate::api::object::Object;
 use crate::api::request::{Body, FieldValidation, Request};
 use crate::api::schema::Schema;
-use crate::api::status::Status;
+use crate::api::status::{Cause, Status};
 use crate::apiserver::{custom, versions};
 
 /// The object of a body, in the version in which it is kept, and warnings about fields that were dropped.
@@ -68,6 +68,13 @@ fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
     if version == expected && *name == *kind.kind {
         return Ok(());
     }
+    if kind.definition.is_some() && version == expected {
+        let cause = Cause::invalid("kind", name, format!("must be {}", kind.kind));
+        let message = format!("{name}.{} \"{}\" is invalid: kind: {}", kind.group, object_name(value), cause.message);
+        let mut status = Status::invalid(kind, object_name(value), vec![cause]);
+        status.message = message;
+        return Err(status);
+    }
     let (group, short_version) = version.split_once('/').unwrap_or(("", version));
     if *name == *kind.kind && group == &*kind.group {
         let message =
@@ -92,6 +99,10 @@ fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
         "{name} in version \"{short_version}\" cannot be handled as a {}: {problem}",
         kind.kind
     )))
+}
+
+fn object_name(value: &Value) -> &str {
+    value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The API server's own name for the types of a group.

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceSubresourceScale;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::api::schema::Schema;
 use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::write::{self, Managers};
-use crate::apiserver::{ApiServer, Moment, answer, managed, patch, read};
+use crate::apiserver::{ApiServer, Moment, answer, custom, managed, patch, read};
 
 static SCALE: LazyLock<KindRef> = LazyLock::new(scale_kind);
 
@@ -23,6 +24,12 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     let mut scale = scale_of(&old);
     let as_scale = Request { kind: SCALE.clone(), ..request.clone() };
     let mut applied = None;
+    if request.verb == Verb::Get
+        && let Some(path) = custom_paths(&old).map(|paths| &paths.spec_replicas_path)
+        && old.to_json().pointer(&pointer(path)).is_none()
+    {
+        return Err(Status::internal(format!("the spec replicas field {path:?} does not exist")));
+    }
     match request.verb {
         Verb::Get => return object(scale, &old).map(answer),
         Verb::Patch(PatchType::Apply) => {
@@ -40,12 +47,15 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         None | Some(Value::Null) => 0,
         Some(replicas) => replicas.as_i64().ok_or_else(|| Status::bad_request("spec.replicas: expected an integer"))?,
     };
-    if replicas < 0 || replicas > i64::from(i32::MAX) {
+    if custom_paths(&old).is_none() && (replicas < 0 || replicas > i64::from(i32::MAX)) {
         let cause = Cause::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
         return Err(Status::invalid(&SCALE, &old.key.name, vec![cause]));
     }
     let mut json = old.to_json();
-    json["spec"]["replicas"] = replicas.into();
+    match custom_paths(&old) {
+        Some(paths) => set(&mut json, &paths.spec_replicas_path, replicas.into()),
+        None => json["spec"]["replicas"] = replicas.into(),
+    }
     let mut new = Object::from_json(&old.kind, json).map_err(|error| Status::internal(error.message))?;
     new.revision = match scale.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
         Some(text) if !text.is_empty() => text.parse().unwrap_or(0),
@@ -78,19 +88,51 @@ fn managers(old: &Object, new: &Object, applied: Option<Vec<Entry>>, request: &R
     Managed::of(managed::scale::of_workload(workload, &scale, &old.kind))
 }
 
+/// Where a custom resource has its numbers of replicas; `None` for built-in kinds.
+fn custom_paths(workload: &Object) -> Option<&CustomResourceSubresourceScale> {
+    custom::version(&workload.kind)?.scale.as_ref()
+}
+
+/// `.spec.replicas` as a JSON pointer.
+fn pointer(path: &str) -> String {
+    path.replace('.', "/")
+}
+
+/// Sets a field, and the objects around it that are not there.
+fn set(json: &mut Value, path: &str, value: Value) {
+    let mut place = json;
+    for step in path.trim_start_matches('.').split('.') {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        place = &mut place[step];
+    }
+    *place = value;
+}
+
 /// The `Scale` of a workload, as JSON.
 fn scale_of(workload: &Object) -> Value {
     let json = workload.to_json();
     let count = |pointer: &str| json.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
     let metadata = workload.metadata();
+    let paths = custom_paths(workload);
+    let spec = paths.map_or("/spec/replicas".to_owned(), |paths| pointer(&paths.spec_replicas_path));
+    let status = paths.map_or("/status/replicas".to_owned(), |paths| pointer(&paths.status_replicas_path));
     let mut scale = json!({
         "metadata": {
             "name": &*workload.key.name, "namespace": &*workload.key.namespace, "uid": workload.uid(),
             "resourceVersion": workload.revision.to_string(), "creationTimestamp": metadata.creation_timestamp,
         },
-        "spec": {"replicas": count("/spec/replicas")},
-        "status": {"replicas": count("/status/replicas")},
+        "spec": {"replicas": count(&spec)},
+        "status": {"replicas": count(&status)},
     });
+    if let Some(paths) = paths {
+        let selector = paths.label_selector_path.as_deref().and_then(|path| json.pointer(&pointer(path))?.as_str());
+        if let Some(text) = selector.filter(|text| !text.is_empty()) {
+            scale["status"]["selector"] = text.into();
+        }
+        return scale;
+    }
     let selector = json.pointer("/spec/selector").cloned().unwrap_or_default();
     let text = match serde_json::from_value::<LabelSelector>(selector.clone()) {
         Ok(parsed) if selector.get("matchLabels").is_some() || selector.get("matchExpressions").is_some() => {

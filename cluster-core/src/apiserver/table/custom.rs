@@ -10,6 +10,7 @@ use super::age::{age, since};
 use super::{Column, Row, Table};
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
+use crate::api::schema::Schema;
 use crate::clock::Time;
 
 pub(super) fn definition_kind() -> &'static KindRef {
@@ -20,12 +21,20 @@ pub(super) fn table(definition: Option<&Object>, kind: &KindRef, objects: &[Obje
     let versions = definition.map(|definition| definition.spec::<CustomResourceDefinition>().versions.as_slice());
     let version = versions.unwrap_or_default().iter().find(|version| *version.name == *kind.version);
     let wanted = version.and_then(|version| version.additional_printer_columns.as_deref()).unwrap_or_default();
-    let mut columns = vec![column("Name", "string", "name", 0)];
+    // Every kind describes its metadata alike.
+    let described = |column: Column| {
+        let description = Schema::of(definition_kind()).map(|schema| super::description(&column.name, schema));
+        Column { description: description.unwrap_or_default(), ..column }
+    };
+    let mut columns = vec![described(column("Name", "string", "name", 0))];
     if wanted.is_empty() {
-        columns.push(column("Age", "date", "", 0));
+        columns.push(described(column("Age", "date", "", 0)));
     }
     columns.extend(wanted.iter().map(|asked| Column {
-        description: asked.description.clone().unwrap_or_default(),
+        description: match asked.description.as_deref() {
+            None | Some("") => format!("Custom resource definition column (in JSONPath format): {}", asked.json_path),
+            Some(written) => written.to_owned(),
+        },
         ..column(&asked.name, &asked.type_, asked.format.as_deref().unwrap_or_default(), asked.priority.unwrap_or(0))
     }));
     let row = |object: &Object| {
@@ -73,6 +82,12 @@ fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
             rest = tail;
         } else if let Some(index) = rest.strip_prefix('[') {
             let (index, tail) = index.split_once(']')?;
+            if index == "*" {
+                // Of several values the first one is shown.
+                value = value.get(0)?;
+                rest = tail;
+                continue;
+            }
             let name = index.trim_matches(['"', '\'']).replace("\\.", ".");
             value = match index.parse::<usize>() {
                 Ok(index) => value.get(index)?,
