@@ -91,10 +91,9 @@ impl Cause {
 /// A value in a message: a text as Go quotes it, all else as JSON.
 impl Cause {
     fn to_json(&self) -> Value {
-        match self.field.as_str() {
-            "" => json!({"reason": self.reason, "message": self.message}),
-            field => json!({"reason": self.reason, "message": self.message, "field": field}),
-        }
+        let texts = [("reason", self.reason), ("message", &self.message), ("field", &self.field)];
+        let given = texts.into_iter().filter(|(_, text)| !text.is_empty());
+        Value::Object(given.map(|(name, text)| (name.to_owned(), text.into())).collect())
     }
 }
 

@@ -194,7 +194,7 @@ impl Evaluation<'_> {
             (Value::Map(map), false) => {
                 map.get(&key).cloned().ok_or_else(|| failed(format!("no such key: {}", select.field)))
             }
-            (Value::Optional(None), true) => Ok(false.into()),
+            (Value::Null | Value::Optional(None), true) => Ok(false.into()),
             (Value::Optional(Some(inner)), true) => match &**inner {
                 Value::Map(map) => Ok(map.contains_key(&key).into()),
                 _ => Err(failed("no such overload")),

@@ -13,6 +13,10 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const LABEL_SELECTOR: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector";
 
+/// Types of schemas that hold values of several types, or of any, though their own schemas say `object`.
+const JSON_SCHEMA: &str = "io.k8s.apiextensions-apiserver.";
+const ANY: [&str; 4] = ["JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"];
+
 /// Texts that have types of their own, by the fields that hold them.
 const NAMED_TEXTS: [(&str, &str); 14] = [
     ("concurrencyPolicy", "v1.ConcurrencyPolicy"),
@@ -108,6 +112,7 @@ fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut 
     match named {
         QUANTITY => return read_quantity(value),
         INT_OR_STRING => return int_or_string(value, place),
+        name if name.starts_with(JSON_SCHEMA) && ANY.contains(&short(name)) => return Ok(()),
         _ => {}
     }
     let resolved = schema.resolved();

@@ -137,3 +137,17 @@ fn a_stored_object_gets_defaults_that_came_later() {
     let read = cluster.request(Request::new(&actor(), Verb::Get, &v1, Key::new("default", "d"))).unwrap();
     assert_eq!(read.object().unwrap().to_json()["spec"], json!({"a": "1", "later": "new"}));
 }
+
+#[test]
+fn a_schema_says_its_defaults_in_any_type() {
+    let mut cluster = cluster();
+    let spec = json!({
+        "n": {"type": "integer", "default": 3, "enum": [3, 4]},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}},
+        "open": {"type": "object", "additionalProperties": true},
+    });
+    define(&mut cluster, "docs", "Doc", json!([version("v1", true, spec)])).unwrap();
+    let v1 = cluster.kind("example.com/v1", "Doc").unwrap().clone();
+    let doc = create(&mut cluster, &v1, json!({"metadata": {"name": "d"}, "spec": {}})).unwrap();
+    assert_eq!(doc["spec"], json!({"n": 3, "map": {}}));
+}
