@@ -35,7 +35,7 @@ pub fn to_kept(object: Object) -> Result<Object, DecodeError> {
 
 /// A kept object as a client sees it that asked for `kind`.
 pub fn present(object: Object, kind: &KindRef) -> Object {
-    if kind.definition.is_some() {
+    if kind.definition.is_some() && object.kind.slot == kind.slot {
         return custom::as_kind(object, kind);
     }
     if object.kind == *kind || object.kind.slot != kind.slot {

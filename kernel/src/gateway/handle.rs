@@ -147,7 +147,9 @@ fn request_of(
     options: Options,
 ) -> Result<Request, Status> {
     let kind = cluster.resource(&place.group, &place.version, &place.resource).cloned();
-    let kind = kind.ok_or_else(|| match cluster.apiserver().serves_group(&place.group) {
+    // Nothing handles what no definition has brought to a group of custom kinds.
+    let is_built_in = || cluster_core::api::kinds::built_in().iter().any(|kind| *kind.group == *place.group);
+    let kind = kind.ok_or_else(|| match cluster.apiserver().serves_group(&place.group) && is_built_in() {
         true => Status::unknown_resource(),
         false => Status::unknown_path(),
     })?;

@@ -195,6 +195,7 @@ fn read(object: Object, mut value: Value, kind: &KindRef) -> Object {
     match Object::from_json(kind, value) {
         Ok(mut read) => {
             read.set_metadata(object.metadata_arc().clone());
+            read.managed = object.managed.clone();
             read.revision = object.revision;
             read
         }

@@ -112,7 +112,7 @@ fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut 
     match named {
         QUANTITY => return read_quantity(value),
         INT_OR_STRING => return int_or_string(value, place),
-        name if name.starts_with(JSON_SCHEMA) && ANY.contains(&short(name)) => return Ok(()),
+        _ if is_any(schema) => return Ok(()),
         _ => {}
     }
     let resolved = schema.resolved();
@@ -182,6 +182,8 @@ fn fields(
         if required && field.type_name() == Some(LABEL_SELECTOR) && value.as_object().is_some_and(Map::is_empty) {
             // Tells a selector that was sent from one that was not.
             *value = serde_json::json!({"matchLabels": {}});
+        } else if is_any(field) && !value.is_null() {
+            // A default of `[]` says something.
         } else if is_empty_list(value) || !required && means_nothing(value, field, &name) {
             dropped.push(name);
         }
@@ -190,6 +192,10 @@ fn fields(
         entries.remove(&name);
     }
     Ok(())
+}
+
+fn is_any(schema: Schema<'_>) -> bool {
+    schema.type_name().is_some_and(|name| name.starts_with(JSON_SCHEMA) && ANY.contains(&short(name)))
 }
 
 /// An empty list is none: protobuf, in which objects are kept, knows no difference.

@@ -109,6 +109,7 @@ impl Policy {
             mutated.set_metadata(object.metadata_arc().clone());
         }
         mutated.key = object.key.clone();
+        mutated.managed = object.managed.clone();
         Ok(mutated)
     }
 }

@@ -144,10 +144,11 @@ fn a_schema_says_its_defaults_in_any_type() {
     let spec = json!({
         "n": {"type": "integer", "default": 3, "enum": [3, 4]},
         "map": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}},
+        "list": {"type": "array", "items": {"type": "string"}, "default": []},
         "open": {"type": "object", "additionalProperties": true},
     });
     define(&mut cluster, "docs", "Doc", json!([version("v1", true, spec)])).unwrap();
     let v1 = cluster.kind("example.com/v1", "Doc").unwrap().clone();
     let doc = create(&mut cluster, &v1, json!({"metadata": {"name": "d"}, "spec": {}})).unwrap();
-    assert_eq!(doc["spec"], json!({"n": 3, "map": {}}));
+    assert_eq!(doc["spec"], json!({"n": 3, "map": {}, "list": []}));
 }
