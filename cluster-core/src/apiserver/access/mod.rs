@@ -64,7 +64,7 @@ mod tests {
         let mut cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
         let rules = json!([
             {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]},
-            {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["*"]},
+            {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create", "update"]},
         ]);
         create(&mut cluster, None, "roles", json!({"metadata": {"name": "dev"}, "rules": rules})).unwrap();
         create(&mut cluster, None, "rolebindings", binding("dev", "Role")).unwrap();
