@@ -152,6 +152,15 @@ impl Status {
         Status::new(409, "Conflict", message).about(kind, name)
     }
 
+    /// The object is not the one that was meant; this speaks of its kind where others speak of the resource.
+    pub fn precondition_failed(kind: &super::kind::KindRef, name: &str, detail: &str) -> Status {
+        let group = if kind.group.is_empty() { String::new() } else { format!(".{}", kind.group) };
+        let message = format!("Operation cannot be fulfilled on {}{group} \"{name}\": {detail}", kind.kind);
+        let mut status = Status::new(409, "Conflict", message).about(kind, name);
+        status.details.get_or_insert_default().kind = kind.kind.to_string();
+        status
+    }
+
     /// The object was changed since the caller read it.
     pub fn stale(kind: &super::kind::KindRef, name: &str) -> Status {
         let detail = "the object has been modified; please apply your changes to the latest version and try again";

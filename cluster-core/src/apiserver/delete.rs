@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 
 use super::strategy::strategy;
 use super::{ApiServer, Moment, admission, read};
@@ -30,7 +30,11 @@ pub fn delete(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     if grace <= 0 && !held {
         server.remove(&old, request, moment)?;
         let deleted = !strategy(&request.kind).returns_deleted();
-        return Ok(Response::Object(Answer { object: old, created: false, deleted, warnings: warnings.into() }));
+        let mut last = old;
+        if last.is::<Pod>() {
+            mark(&mut last, 0, moment);
+        }
+        return Ok(Response::Object(Answer { object: last, created: false, deleted, warnings: warnings.into() }));
     }
     mark(&mut object, grace, moment);
     if object.same(&old) {
@@ -59,15 +63,20 @@ pub fn delete_collection(
 fn check_preconditions(old: &Object, request: &Request) -> Result<(), Status> {
     let Key { name, .. } = &old.key;
     if let Some(uid) = request.options.precondition_uid.as_deref().filter(|uid| *uid != old.uid()) {
-        let detail = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid());
-        return Err(Status::conflict(&old.kind, name, &detail));
+        let detail = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            old.uid()
+        );
+        return Err(Status::precondition_failed(&old.kind, name, &detail));
     }
     if let Some(revision) = request.options.precondition_revision.filter(|revision| *revision != old.revision) {
         let detail = format!(
-            "Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion in object meta: {}",
+            "the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record ({}). \
+             The object might have been modified",
             old.revision
         );
-        return Err(Status::conflict(&old.kind, name, &detail));
+        return Err(Status::precondition_failed(&old.kind, name, &detail));
     }
     Ok(())
 }

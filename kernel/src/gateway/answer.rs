@@ -34,9 +34,11 @@ fn without_deprecation(request: &Request, reply: Reply, wanted: Wanted, query: &
         }
         Reply::Response(Response::List(list)) => value(StatusCode::OK, &list_json(&list, wanted.form), wanted),
         Reply::Response(Response::Object(answer)) => {
-            let code = if answer.created { StatusCode::CREATED } else { StatusCode::OK };
+            let orders = request.verb == Verb::Create && !request.subresource.is_empty();
+            let code = if answer.created || orders { StatusCode::CREATED } else { StatusCode::OK };
             let body = match request.verb {
                 Verb::Delete if answer.deleted => deleted(request, &answer),
+                Verb::Create if matches!(request.subresource, "binding" | "eviction") => success(code),
                 _ => object(&answer.object, wanted.form),
             };
             let mut response = value(code, &body, wanted);
@@ -99,6 +101,11 @@ fn list_json(list: &List, form: Form) -> Value {
         _ => (format!("{}List", list.kind.kind), list.kind.api_version()),
     };
     json!({"kind": kind, "apiVersion": version, "metadata": ListMeta::of(list).to_json(), "items": items})
+}
+
+/// `Success` of an order that has no object to show.
+fn success(code: StatusCode) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code.as_u16()})
 }
 
 /// `Success`, about an object that is gone.

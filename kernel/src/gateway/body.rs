@@ -1,12 +1,17 @@
 //! Request bodies: from bytes to the value that the apiserver reads.
 
 use axum::body::Bytes;
-use cluster_core::api::request::{Body, Options, PatchType};
+use cluster_core::api::kind::Kind;
+use cluster_core::api::request::{Options, PatchType};
 use cluster_core::api::status::{Cause, Status};
 use serde_json::Value;
 
+use super::json::{self, Parsed};
 use super::protobuf;
 use super::query::{dry_run_cause, of_orphan, propagation, propagation_causes};
+
+/// So much of a body that can't be read is shown.
+const SUMMARY_BYTES_MAX: usize = 30;
 
 /// The patch type that a content type names.
 pub fn patch_type(content_type: &str) -> Option<PatchType> {
@@ -23,24 +28,80 @@ fn media_type(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// The object of a create or an update.
-pub fn object(content_type: &str, bytes: &Bytes) -> Result<Body, Status> {
-    let value = match media_type(content_type) {
-        "" | "application/json" | "*/*" => json(bytes)?,
-        "application/yaml" => yaml(bytes)?,
-        "application/vnd.kubernetes.protobuf" => protobuf::decode(bytes).map_err(Status::bad_request)?,
-        _ => return Err(unsupported()),
+/// Why a body can't be read. Some refusals name the kind that was expected, which only the cluster knows.
+pub enum Unreadable {
+    Refused(Status),
+    Unrecognized(String),
+}
+
+impl Unreadable {
+    pub fn of_kind(self, kind: &Kind) -> Status {
+        match self {
+            Unreadable::Refused(status) => status,
+            Unreadable::Unrecognized(problem) => Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): {problem}",
+                kind.kind
+            )),
+        }
+    }
+}
+
+/// The object of a create or an update, and the keys that it gives twice.
+pub fn object(content_type: &str, bytes: &Bytes) -> Result<Parsed, Unreadable> {
+    let plain = |value| Parsed { value, duplicates: Vec::new() };
+    match media_type(content_type) {
+        "" | "application/json" | "*/*" => recognized(bytes),
+        "application/yaml" => {
+            yaml(bytes).map(plain).map_err(|problem| Unreadable::Refused(Status::bad_request(problem)))
+        }
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::decode(bytes).map(plain).map_err(|problem| Unreadable::Refused(Status::bad_request(problem)))
+        }
+        _ => Err(Unreadable::Refused(unsupported())),
+    }
+}
+
+/// What kube-apiserver must find in a body before it looks at the fields of its kind.
+fn recognized(bytes: &Bytes) -> Result<Parsed, Unreadable> {
+    const TYPE_META: &str =
+        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+    let problem = match json::parse(bytes) {
+        Ok(parsed) if parsed.value.is_object() || parsed.value.is_null() => return Ok(parsed),
+        Ok(Parsed { value, .. }) => {
+            let found = match value {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            };
+            format!("json: cannot unmarshal {found} into Go value of type {TYPE_META}")
+        }
+        Err(problem) => problem,
     };
-    Ok(Body::Json(value))
+    Err(Unreadable::Unrecognized(format!(
+        "couldn't get version/kind; json parse error: {problem} ({})",
+        summary(bytes)
+    )))
+}
+
+/// The beginning of a body: as text if it may be an object, else in hexadecimal digits.
+fn summary(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(SUMMARY_BYTES_MAX)];
+    let text = match bytes.first() {
+        None => return "<empty>".into(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if shown.len() < bytes.len() { format!("{text} ...") } else { text }
 }
 
 /// The body of a patch of any type.
-pub fn patch(patch_type: PatchType, bytes: &Bytes) -> Result<Body, Status> {
-    let value = match patch_type {
-        PatchType::Apply => yaml(bytes)?,
-        _ => json(bytes)?,
-    };
-    Ok(Body::Json(value))
+pub fn patch(patch_type: PatchType, bytes: &Bytes) -> Result<Parsed, Status> {
+    if patch_type == PatchType::Apply {
+        let value = yaml(bytes).map_err(|problem| Status::bad_request(format!("error decoding YAML: {problem}")))?;
+        return Ok(Parsed { value, duplicates: Vec::new() });
+    }
+    json::parse(bytes).map_err(|problem| Status::bad_request(format!("error decoding patch: {problem}")))
 }
 
 /// Reads `DeleteOptions` from the body of a DELETE into the options that the URL gave.
@@ -48,7 +109,14 @@ pub fn delete_options(content_type: &str, bytes: &Bytes, options: &mut Options) 
     if bytes.is_empty() {
         return Ok(());
     }
-    let Body::Json(value) = object(content_type, bytes)? else { return Ok(()) };
+    let value = match object(content_type, bytes) {
+        Ok(parsed) => parsed.value,
+        Err(Unreadable::Refused(status)) => return Err(status),
+        Err(Unreadable::Unrecognized(_)) => {
+            let problem = json::parse(bytes).err().unwrap_or_else(|| "expected an object".to_owned());
+            return Err(Status::bad_request(format!("couldn't get version/kind; json parse error: {problem}")));
+        }
+    };
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     if let (Some(kind), version) = (text("kind"), text("apiVersion").unwrap_or("v1"))
         && kind != "DeleteOptions"
@@ -78,13 +146,9 @@ pub fn delete_options(content_type: &str, bytes: &Bytes, options: &mut Options) 
     Ok(())
 }
 
-fn json(bytes: &Bytes) -> Result<Value, Status> {
-    serde_json::from_slice(bytes).map_err(|error| Status::bad_request(error.to_string()))
-}
-
-fn yaml(bytes: &Bytes) -> Result<Value, Status> {
-    let text = std::str::from_utf8(bytes).map_err(|error| Status::bad_request(error.to_string()))?;
-    let documents = crate::yaml::read(text).map_err(|error| Status::bad_request(error.to_string()))?;
+fn yaml(bytes: &Bytes) -> Result<Value, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let documents = crate::yaml::read(text).map_err(|error| error.to_string())?;
     Ok(documents.into_iter().next().map_or(Value::Null, |document| document.value))
 }
 

@@ -22,7 +22,7 @@ pub async fn respond(gateway: &Gateway, head: &Parts, query: &Query) -> Result<H
     let live = &gateway.live;
     Ok(match parts.as_slice() {
         [""] => document(&live.ask(paths).await.map_err(gone)?, wanted(head, query)?),
-        ["api" | "apis", ..] if !matches!(head.method, Method::GET | Method::HEAD) => {
+        ["api" | "apis" | "version", ..] if !matches!(head.method, Method::GET | Method::HEAD) => {
             return Err(Status::unknown_method());
         }
         [root @ ("api" | "apis")] => groups_of(gateway, head, query, *root == "api").await?,

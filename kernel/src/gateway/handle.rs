@@ -16,6 +16,8 @@ use super::query::Query;
 use super::route::{Place, Route, route};
 use super::{answer, authenticate, authorize, body, documents, metrics, openapi, stream};
 
+/// Subresources that open a connection.
+const CONNECTIONS: &[&str] = &["attach", "exec", "portforward", "proxy"];
 /// As kube-apiserver limits bodies (`--max-resource-write-bytes` aside): 3 MiB.
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
@@ -74,18 +76,25 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         options.field_manager = program(&head.headers).to_owned();
     }
     let body = match verb {
-        Verb::Create | Verb::Update => body::object(content_type, &bytes)?,
-        Verb::Patch(patch_type) => body::patch(patch_type, &bytes)?,
+        // A connection that is asked for needs no body.
+        Verb::Create if bytes.is_empty() && CONNECTIONS.contains(&place.subresource.as_str()) => None,
+        Verb::Create | Verb::Update => Some(body::object(content_type, &bytes)),
+        Verb::Patch(patch_type) => Some(Ok(body::patch(patch_type, &bytes)?)),
         Verb::Delete | Verb::DeleteCollection => {
             body::delete_options(content_type, &bytes, &mut options)?;
-            Body::None
+            None
         }
-        _ => Body::None,
+        _ => None,
     };
     let actor = program(&head.headers).into();
     let timeout = query.timeout()?;
     let ask = move |cluster: &mut Cluster| -> Result<(Request, Option<Reply>), Status> {
-        let request = Request { user: Some(user), ..request_of(cluster, &place, verb, actor, body, options)? };
+        let mut request = Request { user: Some(user), ..request_of(cluster, &place, verb, actor, options)? };
+        if let Some(body) = body {
+            let parsed = body.map_err(|unreadable| unreadable.of_kind(&request.kind))?;
+            request.options.duplicate_fields = parsed.duplicates;
+            request.body = Body::Json(parsed.value);
+        }
         if watch {
             return Ok((request, None));
         }
@@ -143,7 +152,6 @@ fn request_of(
     place: &Place,
     verb: Verb,
     actor: cluster_core::trace::Actor,
-    body: Body,
     options: Options,
 ) -> Result<Request, Status> {
     let kind = cluster.resource(&place.group, &place.version, &place.resource).cloned();
@@ -161,6 +169,9 @@ fn request_of(
         let known = SUBRESOURCES.iter().find(|known| **known == place.subresource);
         request.subresource =
             known.filter(|subresource| kind.has_subresource(subresource)).ok_or_else(Status::unknown_resource)?;
+        if matches!(verb, Verb::Delete | Verb::DeleteCollection) && request.subresource != "proxy" {
+            return Err(Status::unknown_method());
+        }
     } else if !kind.allows(verb.as_str()) {
         return Err(Status::unknown_method());
     }
@@ -170,7 +181,6 @@ fn request_of(
     if place.watch && !place.name.is_empty() {
         request.key.name = Default::default();
     }
-    request.body = body;
     request.options = options;
     Ok(request)
 }

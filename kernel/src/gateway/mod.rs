@@ -11,6 +11,7 @@ mod authorize;
 mod body;
 mod documents;
 mod handle;
+mod json;
 mod kubeconfig;
 mod live;
 mod metrics;

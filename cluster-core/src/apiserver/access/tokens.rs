@@ -19,7 +19,7 @@ use crate::api::user::{User, service_account_name};
 use crate::apiserver::{ApiServer, Moment, decode, read};
 use crate::clock::Time;
 
-pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+pub const ISSUER: &str = "https://kubernetes.default.svc";
 const EXPIRATION_SECONDS: i64 = 3600;
 const EXPIRATION_SECONDS_MIN: i64 = 600;
 const EXPIRATION_SECONDS_MAX: i64 = 1 << 32;

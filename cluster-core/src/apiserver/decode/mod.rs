@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::kind::{Kind, KindRef};
 use crate::api::kinds;
 use crate::api::object::Object;
-use crate::api::request::{Body, FieldValidation, Request};
+use crate::api::request::{Body, FieldValidation, Options, Request};
 use crate::api::schema::Schema;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::{custom, versions};
@@ -16,13 +16,25 @@ use crate::apiserver::{custom, versions};
 pub fn body(request: &Request) -> Result<(Object, Vec<String>), Status> {
     match &request.body {
         Body::Object(object) => kept(object.clone()).map(|object| (object, Vec::new())),
-        Body::Json(value) => json(&request.kind, value, request.options.field_validation),
+        Body::Json(value) => {
+            let Options { field_validation, duplicate_fields, .. } = &request.options;
+            read(&request.kind, value, *field_validation, duplicate_fields)
+        }
         Body::None => json(&request.kind, &Value::Null, request.options.field_validation),
     }
 }
 
-/// The same for a body that is JSON, or what a patch made of one.
+/// The same for a value that no text gave: what a patch made of an object.
 pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Result<(Object, Vec<String>), Status> {
+    read(kind, value, validation, &[])
+}
+
+fn read(
+    kind: &KindRef,
+    value: &Value,
+    validation: FieldValidation,
+    duplicates: &[String],
+) -> Result<(Object, Vec<String>), Status> {
     check_kind(kind, value)?;
     let mut value = if value.is_null() { Value::Object(Default::default()) } else { value.clone() };
     let mut unknown = Vec::new();
@@ -41,7 +53,8 @@ pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Resul
     check_revision(&value)?;
     let object = Object::from_json(kind, value)
         .map_err(|error| unreadable(kind, kind, &format!("{}: {}", error.path, error.message)))?;
-    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+    let mut texts: Vec<String> = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    texts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match validation {
         FieldValidation::Ignore => kept(object).map(|object| (object, Vec::new())),
         FieldValidation::Strict if !texts.is_empty() => {

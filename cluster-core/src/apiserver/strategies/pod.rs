@@ -15,6 +15,10 @@ use crate::apiserver::{ApiServer, Moment, defaults, warnings};
 pub struct Rules;
 
 impl Strategy for Rules {
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn default(&self, object: &mut Object) {
         let spec = object.spec_mut::<Pod>();
         defaults::pod_spec(spec);

@@ -54,7 +54,7 @@ fn take_from_budget(
     let mut budget = old.clone();
     let status = budget.status_mut::<PodDisruptionBudget>();
     if old.metadata().generation > status.observed_generation {
-        return Err(refused("The disruption budget is still being processed by the server.", name, 10));
+        return Err(refused(&format!("The disruption budget {name} is still being processed by the server."), 10));
     }
     let allowed = status.disruptions_allowed.unwrap_or(0);
     if allowed <= 0 {
@@ -63,7 +63,7 @@ fn take_from_budget(
             status.desired_healthy.unwrap_or(0),
             status.current_healthy.unwrap_or(0)
         );
-        return Err(refused(&detail, name, 0));
+        return Err(refused(&detail, 0));
     }
     status.disruptions_allowed = Some(allowed - 1);
     let disrupted = status.disrupted_pods.get_or_insert_default();
@@ -79,14 +79,13 @@ fn take_from_budget(
     Ok(())
 }
 
-fn refused(detail: &str, budget: &str, retry_after_seconds: u32) -> Status {
+fn refused(detail: &str, retry_after_seconds: u32) -> Status {
     let mut status = Status::too_many_requests(
         "Cannot evict pod as it would violate the pod's disruption budget.",
         retry_after_seconds,
     );
     let cause = Cause { reason: "DisruptionBudget", message: detail.to_owned(), field: String::new() };
     let details = status.details.get_or_insert_default();
-    details.name = budget.to_owned();
     details.causes.push(cause);
     status
 }

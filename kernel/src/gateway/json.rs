@@ -1,0 +1,274 @@
+//! JSON as kube-apiserver reads it: what is wrong with a text is said in the words of Go's reader, which clients see,
+//! and keys that stand twice in one object are noted (the last one counts).
+
+use serde_json::{Map, Value};
+
+/// Deeper than this is refused. Go's reader goes down to 10,000; walks over values here recurse.
+const DEPTH_MAX: usize = 500;
+
+/// A value, and the paths of keys that it gives more than once: `metadata.name`, `spec.containers[0].image`.
+#[derive(Debug, PartialEq)]
+pub struct Parsed {
+    pub value: Value,
+    pub duplicates: Vec<String>,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    path: String,
+    depth: usize,
+    duplicates: Vec<String>,
+}
+
+/// # Errors
+/// The first fault, in Go's words: `invalid character '}' looking for beginning of value`.
+pub fn parse(bytes: &[u8]) -> Result<Parsed, String> {
+    // Go replaces what is no UTF-8.
+    let text = String::from_utf8_lossy(bytes);
+    let mut reader = Reader { text: &text, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
+    let value = reader.value()?;
+    match reader.peek() {
+        None => Ok(Parsed { value, duplicates: reader.duplicates }),
+        Some(_) => Err(reader.invalid("after top-level value")),
+    }
+}
+
+impl Reader<'_> {
+    /// The next letter that is no white space.
+    fn peek(&mut self) -> Option<char> {
+        let rest = &self.text[self.at..];
+        let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        self.at += rest.len() - trimmed.len();
+        trimmed.chars().next()
+    }
+
+    fn next_here(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    /// The fault that the letter here is, or that the text ends here.
+    fn invalid(&self, context: &str) -> String {
+        match self.next_here() {
+            None => "unexpected end of JSON input".into(),
+            Some(letter) => format!("invalid character {} {context}", quoted(letter)),
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, String> {
+        match self.peek() {
+            Some('{') => self.nested(Self::object),
+            Some('[') => self.nested(Self::array),
+            Some('"') => self.string().map(Value::String),
+            Some('t') => self.literal("true", Value::Bool(true)),
+            Some('f') => self.literal("false", Value::Bool(false)),
+            Some('n') => self.literal("null", Value::Null),
+            Some(letter) if letter == '-' || letter.is_ascii_digit() => self.number(),
+            _ => Err(self.invalid("looking for beginning of value")),
+        }
+    }
+
+    fn nested(&mut self, read: impl Fn(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(format!("exceeded max depth ({DEPTH_MAX})"));
+        }
+        self.at += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn object(&mut self) -> Result<Value, String> {
+        let mut fields = Map::new();
+        let parent = self.path.len();
+        if self.peek() == Some('}') {
+            self.at += 1;
+            return Ok(Value::Object(fields));
+        }
+        loop {
+            if self.peek() != Some('"') {
+                return Err(self.invalid("looking for beginning of object key string"));
+            }
+            let key = self.string()?;
+            if self.peek() != Some(':') {
+                return Err(self.invalid("after object key"));
+            }
+            self.at += 1;
+            if parent > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&key);
+            let value = self.value()?;
+            if fields.insert(key, value).is_some() && !self.duplicates.contains(&self.path) {
+                self.duplicates.push(self.path.clone());
+            }
+            self.path.truncate(parent);
+            match self.peek() {
+                Some(',') => self.at += 1,
+                Some('}') => {
+                    self.at += 1;
+                    return Ok(Value::Object(fields));
+                }
+                _ => return Err(self.invalid("after object key:value pair")),
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, String> {
+        let mut items = Vec::new();
+        let parent = self.path.len();
+        if self.peek() == Some(']') {
+            self.at += 1;
+            return Ok(Value::Array(items));
+        }
+        loop {
+            self.path.push_str(&format!("[{}]", items.len()));
+            items.push(self.value()?);
+            self.path.truncate(parent);
+            match self.peek() {
+                Some(',') => self.at += 1,
+                Some(']') => {
+                    self.at += 1;
+                    return Ok(Value::Array(items));
+                }
+                _ => return Err(self.invalid("after array element")),
+            }
+        }
+    }
+
+    fn literal(&mut self, word: &str, value: Value) -> Result<Value, String> {
+        for expected in word.chars() {
+            if self.next_here() != Some(expected) {
+                return Err(self.invalid(&format!("in literal {word} (expecting {})", quoted(expected))));
+            }
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    /// A string, whose escapes serde_json reads once its end is known.
+    fn string(&mut self) -> Result<String, String> {
+        let start = self.at;
+        self.at += 1;
+        loop {
+            match self.next_here() {
+                Some('"') => break,
+                Some('\\') => {
+                    self.at += 1;
+                    match self.next_here() {
+                        Some('b' | 'f' | 'n' | 'r' | 't' | '\\' | '/' | '"') => self.at += 1,
+                        Some('u') => {
+                            self.at += 1;
+                            for _ in 0..4 {
+                                if !self.next_here().is_some_and(|letter| letter.is_ascii_hexdigit()) {
+                                    return Err(self.invalid("in \\u hexadecimal character escape"));
+                                }
+                                self.at += 1;
+                            }
+                        }
+                        _ => return Err(self.invalid("in string escape code")),
+                    }
+                }
+                Some(letter) if letter < ' ' => return Err(self.invalid("in string literal")),
+                Some(letter) => self.at += letter.len_utf8(),
+                None => return Err(self.invalid("")),
+            }
+        }
+        self.at += 1;
+        let written = &self.text[start..self.at];
+        // Half of a surrogate pair is a letter that nobody knows.
+        Ok(serde_json::from_str(written).unwrap_or_else(|_| written.trim_matches('"').replace("\\u", "\u{fffd}")))
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let start = self.at;
+        if self.next_here() == Some('-') {
+            self.at += 1;
+        }
+        match self.next_here() {
+            Some('0') => self.at += 1,
+            Some(letter) if letter.is_ascii_digit() => self.digits(),
+            _ => return Err(self.invalid("in numeric literal")),
+        }
+        if self.next_here() == Some('.') {
+            self.at += 1;
+            if !self.next_here().is_some_and(|letter| letter.is_ascii_digit()) {
+                return Err(self.invalid("after decimal point in numeric literal"));
+            }
+            self.digits();
+        }
+        if matches!(self.next_here(), Some('e' | 'E')) {
+            self.at += 1;
+            if matches!(self.next_here(), Some('+' | '-')) {
+                self.at += 1;
+            }
+            if !self.next_here().is_some_and(|letter| letter.is_ascii_digit()) {
+                return Err(self.invalid("in exponent of numeric literal"));
+            }
+            self.digits();
+        }
+        let written = &self.text[start..self.at];
+        let out_of_range = format!("json: cannot unmarshal number {written} into Go value of type float64");
+        serde_json::from_str(written).map_err(|_| out_of_range)
+    }
+
+    fn digits(&mut self) {
+        while self.next_here().is_some_and(|letter| letter.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+}
+
+/// A letter as Go shows it in an error.
+fn quoted(letter: char) -> String {
+    match letter {
+        '\'' => r"'\''".into(),
+        '"' => r#"'"'"#.into(),
+        '\\' => r"'\\'".into(),
+        '\n' => r"'\n'".into(),
+        '\t' => r"'\t'".into(),
+        '\r' => r"'\r'".into(),
+        letter if letter.is_control() && u32::from(letter) < 0x80 => format!(r"'\x{:02x}'", u32::from(letter)),
+        letter => format!("'{letter}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_with_the_keys_that_it_repeats() {
+        let text = br#" {"a": [1, {"b": true, "b": null}], "c": "\u00e9\n", "a": -1.5e3, "a": 2} "#;
+        let parsed = parse(text).unwrap();
+        assert_eq!(parsed.value, json!({"a": 2, "c": "\u{e9}\n"}));
+        assert_eq!(parsed.duplicates, ["a[1].b", "a"]);
+    }
+
+    #[test]
+    fn faults_are_told_in_go_s_words() {
+        for (text, expected) in [
+            ("not json", "invalid character 'o' in literal null (expecting 'u')"),
+            ("", "unexpected end of JSON input"),
+            (r#"{"a": "b""#, "unexpected end of JSON input"),
+            (r#"{"a": "b",}"#, "invalid character '}' looking for beginning of object key string"),
+            (r#"{"a" "b"}"#, "invalid character '\"' after object key"),
+            (r#"{"a": 1 "b"}"#, "invalid character '\"' after object key:value pair"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("[1,]", "invalid character ']' looking for beginning of value"),
+            ("{} x", "invalid character 'x' after top-level value"),
+            ("01", "invalid character '1' after top-level value"),
+            ("-", "unexpected end of JSON input"),
+            ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+            ("\"a\nb\"", r"invalid character '\n' in string literal"),
+            (r#""\x""#, "invalid character 'x' in string escape code"),
+        ] {
+            assert_eq!(parse(text.as_bytes()).unwrap_err(), expected, "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(parse(deep.as_bytes()).unwrap_err(), "exceeded max depth (500)");
+    }
+}
