@@ -91,7 +91,8 @@ impl Fuzzer {
         path.push_str(&resource);
         for place in 0..self.random.below(4) {
             path.push('/');
-            path.push_str(if place == 1 { *self.one_of(&SUBRESOURCES) } else { *self.one_of(&NAMES) });
+            let part: &&str = self.one_of(if place == 1 { SUBRESOURCES.as_slice() } else { NAMES.as_slice() });
+            path.push_str(part);
         }
         if self.chance(20) {
             path = path.replacen('/', "//", 2);

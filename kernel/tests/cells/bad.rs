@@ -31,7 +31,7 @@ fn bad() -> Vec<(String, &'static str)> {
         ("kind: Pod".into(), "apiVersion not set"),
         ("apiVersion: 1\nkind: Pod".into(), "apiVersion: expected a string, not 1"),
         (pod("name: a\nspec", "labels: {}\nspec"), "metadata.name: Required value"),
-        (pod("name: a\nspec", &format!("name: {}\nspec", "a".repeat(300))), "must be no more than 253 bytes"),
+        (pod("name: a\nspec", &format!("name: {}\nspec", "a".repeat(300))), "must be no more than 253 characters"),
         (pod("nginx", "[nginx]"), "spec.containers[0].image: expected a string"),
         (pod("nginx", "nginx\n    resources: {limits: {cpu: [1]}}"), "expected a quantity"),
         (pod("nginx", "nginx\n    ports: [{containerPort: 80, color: red}]"), "ports[0].color"),

@@ -23,7 +23,7 @@ spec:
     "kubectl get pods -o wide",
     "kubectl scale deployment web --replicas=3",
     "%kill pod/web",
-    "%kill pod/web-5c4798c59b-6bkws",
+    "%kill pod/web-5c4798c59b-kvm2t",
     "%poweroff node-2",
     "%advance 10m\nkubectl get pods",
     "%why deployment/web",

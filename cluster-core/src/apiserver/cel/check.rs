@@ -147,7 +147,7 @@ impl<'a> Checker<'a> {
     fn named(&self, name: &str) -> Option<Type> {
         let scoped = self.scopes.iter().rev().find(|(known, _)| *known == name).map(|(_, of)| of.clone());
         let of_type =
-            || TYPE_NAMES.iter().find(|(known, _)| *known == name).map(|(_, of)| Type::Type(Arc::new(of.clone())));
+            || TYPE_NAMES.iter().find(|(known, _)| *known == name).map(|(_, of)| Type::Kind(Arc::new(of.clone())));
         scoped.or_else(|| self.environment.variable(name).cloned()).or_else(of_type)
     }
 
@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
             Type::List(item) => Type::list(self.applied(item)),
             Type::Map(key, value) => Type::Map(Arc::new(self.applied(key)), Arc::new(self.applied(value))),
             Type::Optional(of) => Type::optional(self.applied(of)),
-            Type::Type(of) => Type::Type(Arc::new(self.applied(of))),
+            Type::Kind(of) => Type::Kind(Arc::new(self.applied(of))),
             other => other.clone(),
         }
     }
@@ -340,7 +340,7 @@ impl<'a> Checker<'a> {
             (Type::Dyn, _) | (_, Type::Dyn) => true,
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.unify(&a, &b),
             // Two types compare, whichever they are.
-            (Type::Type(_), Type::Type(_)) => true,
+            (Type::Kind(_), Type::Kind(_)) => true,
             (Type::Map(key_a, a), Type::Map(key_b, b)) => self.unify(&key_a, &key_b) && self.unify(&a, &b),
             (Type::Null, Type::Object(_) | Type::Opaque(_) | Type::Timestamp | Type::Duration) => true,
             (Type::Object(_) | Type::Opaque(_) | Type::Timestamp | Type::Duration, Type::Null) => true,
@@ -356,7 +356,7 @@ fn instance(of: &Type, base: usize) -> Type {
         Type::List(item) => Type::list(instance(item, base)),
         Type::Map(key, value) => Type::Map(Arc::new(instance(key, base)), Arc::new(instance(value, base))),
         Type::Optional(of) => Type::optional(instance(of, base)),
-        Type::Type(of) => Type::Type(Arc::new(instance(of, base))),
+        Type::Kind(of) => Type::Kind(Arc::new(instance(of, base))),
         other => other.clone(),
     }
 }
@@ -364,7 +364,7 @@ fn instance(of: &Type, base: usize) -> Type {
 fn mentions(of: &Type, variable: usize) -> bool {
     match of {
         Type::Variable(number) => *number == variable,
-        Type::List(of) | Type::Optional(of) | Type::Type(of) => mentions(of, variable),
+        Type::List(of) | Type::Optional(of) | Type::Kind(of) => mentions(of, variable),
         Type::Map(key, value) => mentions(key, variable) || mentions(value, variable),
         _ => false,
     }

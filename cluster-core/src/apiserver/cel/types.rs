@@ -26,7 +26,7 @@ pub enum Type {
     /// A type of Kubernetes' own libraries, by name.
     Opaque(&'static str),
     /// The type of a type.
-    Type(Arc<Type>),
+    Kind(Arc<Type>),
     /// A type that the use of a signature decides.
     Variable(usize),
 }
@@ -79,7 +79,7 @@ impl Type {
             Type::List(_) => matches!(value, Value::List(_)),
             Type::Map(..) | Type::Object(_) => matches!(value, Value::Map(_)),
             Type::Optional(_) => matches!(value, Value::Optional(_)),
-            Type::Type(_) => matches!(value, Value::Type(_)),
+            Type::Kind(_) => matches!(value, Value::Type(_)),
             Type::Opaque(name) => value.type_name() == *name,
         }
     }
@@ -102,7 +102,7 @@ impl Type {
             "B" => Some(Type::Variable(1)),
             _ => None,
         };
-        let inner = |name: &str| Some(text.strip_prefix(name)?.strip_prefix('<')?.strip_suffix('>')?);
+        let inner = |name: &str| text.strip_prefix(name)?.strip_prefix('<')?.strip_suffix('>');
         if let Some(simple) = simple {
             simple
         } else if let Some(item) = inner("list") {
@@ -112,7 +112,7 @@ impl Type {
         } else if let Some(of) = inner("optional") {
             Type::optional(Type::parse(of))
         } else if let Some(of) = inner("type") {
-            Type::Type(Arc::new(Type::parse(of)))
+            Type::Kind(Arc::new(Type::parse(of)))
         } else {
             Type::Opaque(text)
         }
@@ -137,7 +137,7 @@ impl fmt::Display for Type {
             Type::Object(object) => f.write_str(&object.name),
             Type::Optional(of) => write!(f, "optional_type({of})"),
             Type::Opaque(name) => f.write_str(name),
-            Type::Type(of) => write!(f, "type({of})"),
+            Type::Kind(of) => write!(f, "type({of})"),
             Type::Variable(number) => write!(f, "_var{number}"),
         }
     }

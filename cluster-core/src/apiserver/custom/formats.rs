@@ -60,7 +60,7 @@ pub fn has_format(text: &str, format: &str) -> bool {
             matches!(digits.len(), 3 | 6) && hex(digits)
         }
         "rgbcolor" => is_rgb(text),
-        "byte" => text.len() % 4 == 0 && data_encoding::BASE64.decode(text.as_bytes()).is_ok(),
+        "byte" => text.len().is_multiple_of(4) && data_encoding::BASE64.decode(text.as_bytes()).is_ok(),
         "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
         "duration" => is_duration(text),
         "datetime" | "date-time" => is_date_time(text),

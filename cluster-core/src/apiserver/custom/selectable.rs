@@ -8,7 +8,7 @@ pub fn steps(path: &str) -> Option<Vec<&str>> {
     let simple = |step: &&str| {
         !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
-    steps.iter().all(|step| simple(&step)).then_some(steps)
+    steps.iter().all(simple).then_some(steps)
 }
 
 /// The schema of the field that a path leads to.

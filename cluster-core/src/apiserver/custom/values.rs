@@ -67,7 +67,7 @@ fn check_type(value: &Value, schema: &Schema, path: &str, causes: &mut Causes) {
 
 fn wrong_type(path: &str, wanted: &str, found: &str) -> Cause {
     let detail = format!("{path} in body must be of type {wanted}: {found:?}");
-    Cause { reason: "FieldValueTypeInvalid", ..Cause::invalid(&root(path), found, detail) }
+    Cause { reason: "FieldValueTypeInvalid", ..Cause::invalid(root(path), found, detail) }
 }
 
 fn is_valid(value: &Value, schema: &Schema, path: &str) -> (bool, Causes) {

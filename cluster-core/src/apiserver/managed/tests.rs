@@ -185,7 +185,8 @@ fn what_a_kind_does_not_have_is_refused() {
         (status.code, status.message)
     };
     let typed = "failed to create typed patch object (/c; /v1, Kind=ConfigMap): ";
-    let wrong: [(&dyn Fn(&mut Value), u16, String); 6] = [
+    type Change<'a> = &'a dyn Fn(&mut Value);
+    let wrong: [(Change<'_>, u16, String); 6] = [
         (&|config| config["spec"] = json!({}), 500, format!("{typed}.spec: field not declared in schema")),
         (&|config| config["data"] = json!(["x"]), 500, format!("{typed}.data: expected map, got &{{[x]}}")),
         (

@@ -188,11 +188,11 @@ impl Strategy for PriorityLevels {
                             let detail = "must be a non-negative integer";
                             causes.invalid(&path.child("nominalConcurrencyShares"), shares, detail);
                         }
-                        if let Some(percent) = limited.lendable_percent {
-                            if !(0..=100).contains(&percent) {
-                                let detail = "must be between 0 and 100, inclusive";
-                                causes.invalid(&path.child("lendablePercent"), percent, detail);
-                            }
+                        if let Some(percent) = limited.lendable_percent
+                            && !(0..=100).contains(&percent)
+                        {
+                            let detail = "must be between 0 and 100, inclusive";
+                            causes.invalid(&path.child("lendablePercent"), percent, detail);
                         }
                         let response = limited.limit_response.clone().unwrap_or_default();
                         limit_response(&mut causes, &path.child("limitResponse"), &response);

@@ -292,10 +292,11 @@ fn load_balancer(causes: &mut Causes, path: &Path, spec: &ServiceSpec, old: Opti
         _ => {}
     }
     let class_path = path.child("loadBalancerClass");
-    if balances && let Some(old) = old.filter(|old| is(old, "LoadBalancer")) {
-        if old.load_balancer_class != spec.load_balancer_class {
-            causes.invalid(&class_path, spec.load_balancer_class.clone(), "may not change once set");
-        }
+    if balances
+        && let Some(old) = old.filter(|old| is(old, "LoadBalancer"))
+        && old.load_balancer_class != spec.load_balancer_class
+    {
+        causes.invalid(&class_path, spec.load_balancer_class.clone(), "may not change once set");
     }
     match &spec.load_balancer_class {
         Some(class) if balances => causes.invalid_each(&class_path, class, names::qualified_name(class)),
