@@ -60,14 +60,6 @@ impl Cause {
         Cause { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 
-    /// The same with the supported values in the order given.
-    pub fn unsupported_in_order(field: impl Into<String>, value: impl Into<Value>, supported: &[&str]) -> Cause {
-        let supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
-        let message =
-            format!("Unsupported value: {}: supported values: {}", shown(&value.into()), supported.join(", "));
-        Cause { reason: "FieldValueNotSupported", message, field: field.into() }
-    }
-
     pub fn too_long(field: impl Into<String>, bytes_max: usize) -> Cause {
         let message = format!("Too long: may not be more than {bytes_max} bytes");
         Cause { reason: "FieldValueTooLong", message, field: field.into() }

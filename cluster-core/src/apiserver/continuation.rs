@@ -4,11 +4,12 @@
 use std::sync::LazyLock;
 
 use data_encoding::{BASE64URL_NOPAD, Encoding};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::Key;
 use crate::api::request::Request;
 use crate::api::status::Status;
+use crate::apiserver::decode::text;
 
 const VERSION: &str = "meta.k8s.io/v1";
 
@@ -62,8 +63,7 @@ impl Continuation {
         let bytes = TOKEN.decode(token.trim_end_matches('=').as_bytes()).map_err(|error| {
             format!("continue key is not valid: illegal base64 data at input byte {}", error.position)
         })?;
-        let value: Value =
-            serde_json::from_slice(&bytes).map_err(|_| format!("continue key is not valid: {}", json_fault(&bytes)))?;
+        let value = text::parse(&bytes).map_err(|problem| format!("continue key is not valid: {problem}"))?.value;
         if value["v"] != VERSION {
             let version = value["v"].as_str().unwrap_or_default();
             return Err(format!(
@@ -93,20 +93,6 @@ impl Continuation {
         };
         let revision = self.revision.map_or(-1, |revision| revision as i64);
         BASE64URL_NOPAD.encode(json!({"v": VERSION, "rv": revision, "start": start}).to_string().as_bytes())
-    }
-}
-
-/// What Go's JSON reader says of bytes that are no JSON.
-fn json_fault(bytes: &[u8]) -> String {
-    match bytes.first() {
-        None => "unexpected end of JSON input".into(),
-        Some(first) => {
-            let letter: String = match char::from(*first) {
-                letter if letter.is_ascii_graphic() => letter.to_string(),
-                letter => format!("\\u{:04x}", u32::from(letter)),
-            };
-            format!("invalid character '{letter}' looking for beginning of value")
-        }
     }
 }
 

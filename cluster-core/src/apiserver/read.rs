@@ -153,7 +153,7 @@ fn check_options(options: &Options) -> Result<(), Status> {
         }
         if !matches!(matching, "Exact" | "NotOlderThan") {
             let supported = ["Exact", "NotOlderThan", ""];
-            causes.push(Cause::unsupported_in_order("resourceVersionMatch", matching, &supported));
+            causes.push(Cause::unsupported("resourceVersionMatch", matching, &supported));
         } else if matching == "Exact" && version == "0" {
             let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
             causes.push(Cause::forbidden("resourceVersionMatch", detail));

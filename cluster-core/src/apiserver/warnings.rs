@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 
 use super::validation::field::Path;
 use super::validation::{names, pod_spec as specs, text};
+use crate::api::object::Object;
 use crate::api::quantity;
 
 /// Labels of nodes that have another name now.
@@ -60,7 +61,19 @@ pub fn hostname(name: &str, what: &str) -> Vec<String> {
     )]
 }
 
-/// A template at `path`, if it is a new one.
+/// What a workload is warned of: its name once, its template each time that the spec has changed.
+pub fn workload(old: Option<&Object>, new: &Object, template: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if old.is_none() {
+        warnings.extend(hostname(&new.key.name, "Pod names and hostnames"));
+    }
+    if old.is_none_or(|old| old.metadata().generation != new.metadata().generation) {
+        warnings.extend(template());
+    }
+    warnings
+}
+
+/// A template at `path`.
 pub fn pod_template(path: &str, template: &PodTemplateSpec) -> Vec<String> {
     let metadata = template.metadata.clone().unwrap_or_default();
     match &template.spec {

@@ -4,9 +4,9 @@ use axum::body::Bytes;
 use cluster_core::api::kind::Kind;
 use cluster_core::api::request::{Options, PatchType};
 use cluster_core::api::status::{Cause, Status};
+use cluster_core::apiserver::decode::text::{self, Parsed};
 use serde_json::Value;
 
-use super::json::{self, Parsed};
 use super::protobuf;
 use super::query::{dry_run_cause, of_orphan, propagation, propagation_causes};
 
@@ -31,15 +31,15 @@ fn media_type(content_type: &str) -> &str {
 /// Why a body can't be read. Some refusals name the kind that was expected, which only the cluster knows.
 pub enum Unreadable {
     Refused(Status),
-    Unrecognized(String),
+    Unrecognized { problem: String, body: String },
 }
 
 impl Unreadable {
     pub fn of_kind(self, kind: &Kind) -> Status {
         match self {
             Unreadable::Refused(status) => status,
-            Unreadable::Unrecognized(problem) => Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): {problem}",
+            Unreadable::Unrecognized { problem, body } => Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): {problem} ({body})",
                 kind.kind
             )),
         }
@@ -65,23 +65,13 @@ pub fn object(content_type: &str, bytes: &Bytes) -> Result<Parsed, Unreadable> {
 fn recognized(bytes: &Bytes) -> Result<Parsed, Unreadable> {
     const TYPE_META: &str =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-    let problem = match json::parse(bytes) {
+    let problem = match text::parse(bytes) {
         Ok(parsed) if parsed.value.is_object() || parsed.value.is_null() => return Ok(parsed),
-        Ok(Parsed { value, .. }) => {
-            let found = match value {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Bool(_) => "bool",
-                _ => "number",
-            };
-            format!("json: cannot unmarshal {found} into Go value of type {TYPE_META}")
-        }
+        Ok(parsed) => text::misfit(text::json_type(&parsed.value), TYPE_META),
         Err(problem) => problem,
     };
-    Err(Unreadable::Unrecognized(format!(
-        "couldn't get version/kind; json parse error: {problem} ({})",
-        summary(bytes)
-    )))
+    let problem = format!("couldn't get version/kind; json parse error: {problem}");
+    Err(Unreadable::Unrecognized { problem, body: summary(bytes) })
 }
 
 /// The beginning of a body: as text if it may be an object, else in hexadecimal digits.
@@ -101,7 +91,7 @@ pub fn patch(patch_type: PatchType, bytes: &Bytes) -> Result<Parsed, Status> {
         let value = yaml(bytes).map_err(|problem| Status::bad_request(format!("error decoding YAML: {problem}")))?;
         return Ok(Parsed { value, duplicates: Vec::new() });
     }
-    json::parse(bytes).map_err(|problem| Status::bad_request(format!("error decoding patch: {problem}")))
+    text::parse(bytes).map_err(|problem| Status::bad_request(format!("error decoding patch: {problem}")))
 }
 
 /// Reads `DeleteOptions` from the body of a DELETE into the options that the URL gave.
@@ -112,13 +102,10 @@ pub fn delete_options(content_type: &str, bytes: &Bytes, options: &mut Options) 
     let value = match object(content_type, bytes) {
         Ok(parsed) => parsed.value,
         Err(Unreadable::Refused(status)) => return Err(status),
-        Err(Unreadable::Unrecognized(_)) => {
-            let problem = json::parse(bytes).err().unwrap_or_else(|| "expected an object".to_owned());
-            return Err(Status::bad_request(format!("couldn't get version/kind; json parse error: {problem}")));
-        }
+        Err(Unreadable::Unrecognized { problem, .. }) => return Err(Status::bad_request(problem)),
     };
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
-    if let (Some(kind), version) = (text("kind"), text("apiVersion").unwrap_or("v1"))
+    let word = |name: &str| value.get(name).and_then(Value::as_str);
+    if let (Some(kind), version) = (word("kind"), word("apiVersion").unwrap_or("v1"))
         && kind != "DeleteOptions"
     {
         let scheme = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
@@ -128,7 +115,7 @@ pub fn delete_options(content_type: &str, bytes: &Bytes, options: &mut Options) 
     }
     let dry_run: Vec<&str> = value["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let orphan = value.get("orphanDependents").and_then(Value::as_bool);
-    let mut causes: Vec<Cause> = propagation_causes(text("propagationPolicy"), orphan).into_iter().collect();
+    let mut causes: Vec<Cause> = propagation_causes(word("propagationPolicy"), orphan).into_iter().collect();
     causes.extend(dry_run_cause(&dry_run));
     if !causes.is_empty() {
         return Err(Status::invalid_options("DeleteOptions", causes));
@@ -136,7 +123,7 @@ pub fn delete_options(content_type: &str, bytes: &Bytes, options: &mut Options) 
     if let Some(seconds) = value.get("gracePeriodSeconds").and_then(Value::as_i64) {
         options.grace_period_seconds = Some(seconds);
     }
-    if let Some(policy) = text("propagationPolicy").and_then(propagation).or(orphan.map(of_orphan)) {
+    if let Some(policy) = word("propagationPolicy").and_then(propagation).or(orphan.map(of_orphan)) {
         options.propagation = Some(policy);
     }
     options.dry_run |= !dry_run.is_empty();

@@ -69,17 +69,14 @@ impl Live {
 fn live(mut cluster: Cluster, speed: f64, asked: &mpsc::Receiver<Ask>) {
     let (begun, began) = (Instant::now(), cluster.now());
     let mut waiting: Vec<Waiting> = Vec::new();
+    let mut next = None;
     loop {
-        let mut next = asked.try_recv().ok();
-        while let Some(ask) = next {
+        for ask in next.into_iter().chain(asked.try_iter()) {
             match ask {
                 Ask::Job(job) => done(job, &mut cluster),
                 Ask::Watch(watch) => waiting.push(watch),
             }
-            next = asked.try_recv().ok();
         }
-        waiting = waiting.into_iter().filter_map(|waiting| answered(waiting, &cluster)).collect();
-
         let now = began + begun.elapsed().mul_f64(speed);
         let turn = Instant::now();
         // A cluster that has much to do still answers.
@@ -90,16 +87,15 @@ fn live(mut cluster: Cluster, speed: f64, asked: &mpsc::Receiver<Ask>) {
             None => IDLE_MAX,
         };
         waiting = waiting.into_iter().filter_map(|waiting| answered(waiting, &cluster)).collect();
-        match asked.recv_timeout(idle) {
-            Ok(Ask::Job(job)) => done(job, &mut cluster),
-            Ok(Ask::Watch(watch)) => waiting.push(watch),
-            Err(RecvTimeoutError::Timeout) => {}
+        next = match asked.recv_timeout(idle) {
+            Ok(ask) => Some(ask),
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
-        }
+        };
     }
 }
 
-/// A job that panics loses its own answer and no more: the others' cluster goes on.
+/// A job that panics loses its own answer; what it had done until then stands, and the cluster goes on.
 fn done(job: Job, cluster: &mut Cluster) {
     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| job(cluster)));
 }

@@ -11,7 +11,6 @@ mod authorize;
 mod body;
 mod documents;
 mod handle;
-mod json;
 mod kubeconfig;
 mod live;
 mod metrics;

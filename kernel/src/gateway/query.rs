@@ -158,7 +158,7 @@ pub fn propagation_causes(policy: Option<&str>, orphan_dependents: Option<bool>)
         return Some(Cause::invalid("propagationPolicy", policy, detail));
     }
     let supported = ["Foreground", "Background", "Orphan", "nil"];
-    propagation(policy).is_none().then(|| Cause::unsupported_in_order("propagationPolicy", policy, &supported))
+    propagation(policy).is_none().then(|| Cause::unsupported("propagationPolicy", policy, &supported))
 }
 
 pub fn propagation(text: &str) -> Option<Propagation> {

@@ -1,5 +1,6 @@
 //! From a request's body to an object: apiVersion and kind, types, fields that the kind does not have.
 
+pub mod text;
 mod walk;
 
 use serde_json::Value;

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::text;
 use crate::api::quantity;
 use crate::api::schema::Schema;
 use crate::api::zero_values::is_nullable;
@@ -89,20 +90,9 @@ fn go_type(schema: Schema<'_>, field: &str) -> String {
     }
 }
 
-fn json_type(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(_) => "bool".into(),
-        Value::Number(_) => "number".into(),
-        Value::String(_) => "string".into(),
-        Value::Array(_) => "array".into(),
-        Value::Object(_) => "object".into(),
-    }
-}
-
 fn mismatch(found: &str, wanted: &str, place: &Place<'_>) -> String {
     if place.fields.is_empty() {
-        return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+        return text::misfit(found, wanted);
     }
     format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}", place.holder, place.fields)
 }
@@ -117,7 +107,7 @@ fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut 
     }
     let resolved = schema.resolved();
     let Some(wanted) = resolved.get("type").and_then(Value::as_str) else { return Ok(()) };
-    let wrong = |value: &Value| mismatch(&json_type(value), &go_type(schema, place.field), place);
+    let wrong = |value: &Value| mismatch(text::json_type(value), &go_type(schema, place.field), place);
     match (wanted, &mut *value) {
         (_, Value::Null) => Ok(()),
         ("object", Value::Object(_)) if resolved.get("properties").is_some() => {
@@ -160,7 +150,7 @@ fn fields(
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
     let Value::Object(entries) = value else {
-        return Err(mismatch(&json_type(value), &go_type(schema, place.field), place));
+        return Err(mismatch(text::json_type(value), &go_type(schema, place.field), place));
     };
     let known = schema.resolved().get("properties").and_then(Value::as_object);
     // Metadata stands first in what people write.
@@ -232,7 +222,7 @@ fn int_or_string(value: &Value, place: &Place<'_>) -> Result<(), String> {
         Value::String(_) | Value::Null => Ok(()),
         Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => Ok(()),
         Value::Number(number) => Err(mismatch(&format!("number {number}"), "int32", &place)),
-        other => Err(mismatch(&json_type(other), "int32", &place)),
+        other => Err(mismatch(text::json_type(other), "int32", &place)),
     }
 }
 

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::api::status::Status;
+use crate::apiserver::decode::text;
 
 /// A patch may not have more operations.
 const OPERATIONS_MAX: usize = 10_000;
@@ -11,10 +12,7 @@ const OPERATIONS_MAX: usize = 10_000;
 /// Carries out a list of operations.
 pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Status> {
     let refused = |found: &Value, wanted: &str| {
-        let found = json_type(found);
-        Status::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
-        ))
+        Status::bad_request(format!("error decoding patch: {}", text::misfit(text::json_type(found), wanted)))
     };
     let operations = match patch {
         Value::Array(operations) => operations.as_slice(),
@@ -33,18 +31,6 @@ pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Status> {
             .ok_or_else(|| Status::unprocessable("the server rejected our request due to an error in our request"))?;
     }
     Ok(())
-}
-
-/// What Go's decoder calls the type of a value.
-pub fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn carry_out(document: &mut Value, operation: &Value) -> Option<()> {

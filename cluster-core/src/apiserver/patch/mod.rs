@@ -7,6 +7,7 @@ pub mod strategic;
 
 use serde_json::Value;
 
+use super::decode::text;
 use super::managed::go;
 use super::{ApiServer, decode, managed, versions};
 use crate::api::object::Object;
@@ -62,10 +63,10 @@ pub fn change(value: &mut Value, request: &Request, schema: Option<Schema<'_>>) 
     let patch = body(request)?;
     let must_be_object = |prefix: &str| match patch {
         Value::Object(_) | Value::Null => Ok(()),
-        other => {
-            let (found, wanted) = (json::json_type(other), "map[string]interface {}");
-            Err(Status::bad_request(format!("{prefix}json: cannot unmarshal {found} into Go value of type {wanted}")))
-        }
+        other => Err(Status::bad_request(format!(
+            "{prefix}{}",
+            text::misfit(text::json_type(other), "map[string]interface {}")
+        ))),
     };
     match request.verb {
         Verb::Patch(PatchType::Merge) => {

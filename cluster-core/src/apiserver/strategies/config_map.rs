@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
 use crate::api::object::Object;
 use crate::api::status::Cause;
+use crate::apiserver::decode::text;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::names;
@@ -124,14 +125,12 @@ fn forbid_changes(causes: &mut Causes, changed: &[(&str, bool)]) {
 
 fn docker_config(causes: &mut Causes, path: &Path, content: Option<&[u8]>) {
     let Some(content) = content else { return causes.required(path, "") };
-    if serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(content).is_err() {
-        let first = content.iter().find(|byte| !byte.is_ascii_whitespace());
-        let detail = match first {
-            None | Some(b'{') => "unexpected end of JSON input".to_owned(),
-            Some(byte) => format!("invalid character '{}' looking for beginning of value", char::from(*byte)),
-        };
-        causes.invalid(path, "<secret contents redacted>", detail);
-    }
+    let problem = match text::parse(content) {
+        Ok(parsed) if parsed.value.is_object() => return,
+        Ok(parsed) => text::misfit(text::json_type(&parsed.value), "map[string]interface {}"),
+        Err(problem) => problem,
+    };
+    causes.invalid(path, "<secret contents redacted>", problem);
 }
 
 fn too_long(causes: &mut Causes, field: &str, sizes: impl Iterator<Item = usize>) {

@@ -44,16 +44,10 @@ impl Strategy for Rules {
     }
 
     fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if old.is_none() {
-            warnings.extend(warnings::hostname(&new.key.name, "Pod names and hostnames"));
-        }
-        if old.is_none_or(|old| old.metadata().generation != new.metadata().generation)
-            && let Some(spec) = &new.spec::<CronJob>().job_template.spec
-        {
-            warnings.extend(warnings::job("spec.jobTemplate.spec", spec));
-        }
-        warnings
+        let spec = new.spec::<CronJob>().job_template.spec.as_ref();
+        warnings::workload(old, new, || {
+            spec.map(|spec| warnings::job("spec.jobTemplate.spec", spec)).unwrap_or_default()
+        })
     }
 
     fn tracks_generation(&self) -> bool {

@@ -87,14 +87,8 @@ impl Strategy for Rules {
     }
 
     fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if old.is_none() {
-            warnings.extend(warnings::hostname(&new.key.name, "Pod names and hostnames"));
-        }
-        if old.is_none_or(|old| old.metadata().generation != new.metadata().generation) {
-            warnings.extend(warnings::pod_template("spec.template", &new.spec::<Deployment>().template));
-        }
-        warnings
+        let template = &new.spec::<Deployment>().template;
+        warnings::workload(old, new, || warnings::pod_template("spec.template", template))
     }
 
     fn tracks_generation(&self) -> bool {

@@ -96,14 +96,7 @@ impl Strategy for Rules {
     }
 
     fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if old.is_none() {
-            warnings.extend(warnings::hostname(&new.key.name, "Pod names and hostnames"));
-        }
-        if old.is_none_or(|old| old.metadata().generation != new.metadata().generation) {
-            warnings.extend(warnings::job("spec", new.spec::<Job>()));
-        }
-        warnings
+        warnings::workload(old, new, || warnings::job("spec", new.spec::<Job>()))
     }
 
     fn tracks_generation(&self) -> bool {

@@ -56,16 +56,10 @@ impl Strategy for Rules {
     }
 
     fn warnings(&self, old: Option<&Object>, new: &Object) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if old.is_none() {
-            warnings.extend(warnings::hostname(&new.key.name, "Pod names and hostnames"));
-        }
-        if old.is_none_or(|old| old.metadata().generation != new.metadata().generation)
-            && let Some(template) = &new.spec::<ReplicaSet>().template
-        {
-            warnings.extend(warnings::pod_template("spec.template", template));
-        }
-        warnings
+        let template = new.spec::<ReplicaSet>().template.as_ref();
+        warnings::workload(old, new, || {
+            template.map(|template| warnings::pod_template("spec.template", template)).unwrap_or_default()
+        })
     }
 
     fn tracks_generation(&self) -> bool {

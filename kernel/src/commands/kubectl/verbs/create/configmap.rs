@@ -5,29 +5,16 @@ use serde_json::json;
 
 use super::super::super::failure::Outcome;
 use super::super::super::flags::switch;
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::verb::{Call, Verb};
 use super::sources::{self, FROM_ENV_FILE, FROM_FILE, FROM_LITERAL};
-use super::{SAVE_CONFIG, VALIDATE, generated, name_of};
+use super::{create_flags, generated, name_of};
 
 pub const VERB: Verb = Verb {
     name: "create configmap",
     aliases: &["cm"],
     about: "Create a config map from a local file, directory or literal value",
     usage: "create configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1] [--dry-run=server|client|none] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
-        FROM_LITERAL,
-        FROM_FILE,
-        FROM_ENV_FILE,
-        switch("append-hash"),
-    ],
+    flags: create_flags![FROM_LITERAL, FROM_FILE, FROM_ENV_FILE, switch("append-hash")],
     run,
 };
 

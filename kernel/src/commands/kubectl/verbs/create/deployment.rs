@@ -5,27 +5,15 @@ use serde_json::{Value, json};
 
 use super::super::super::failure::{Outcome, message};
 use super::super::super::flags::{integer, text};
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::verb::{Call, Verb};
-use super::{SAVE_CONFIG, VALIDATE, command_of, generated, name_of};
+use super::{command_of, create_flags, generated, name_of};
 
 pub const VERB: Verb = Verb {
     name: "create deployment",
     aliases: &["deploy", "dep"],
     about: "Create a deployment with the specified name",
     usage: "create deployment NAME --image=image -- [COMMAND] [args...] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
-        text("image"),
-        integer("replicas").short('r'),
-        integer("port"),
-    ],
+    flags: create_flags![text("image"), integer("replicas").short('r'), integer("port")],
     run,
 };
 

@@ -22,6 +22,16 @@ use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
 use super::apply;
 
+/// The flags that every `create KIND` takes, and behind them its own.
+macro_rules! create_flags {
+    ($($own:expr),* $(,)?) => {{
+        use $crate::commands::kubectl::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
+        use $crate::commands::kubectl::verbs::create::{SAVE_CONFIG, VALIDATE};
+        &[OUTPUT, TEMPLATE, SHOW_MANAGED_FIELDS, DRY_RUN, FIELD_MANAGER, VALIDATE, SAVE_CONFIG, $($own),*]
+    }};
+}
+use create_flags;
+
 pub const VALIDATE: Flag = optional("validate", "strict");
 pub const SAVE_CONFIG: Flag = switch("save-config");
 

@@ -4,16 +4,15 @@ use k8s_openapi::api::core::v1::Namespace;
 use serde_json::json;
 
 use super::super::super::failure::Outcome;
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::verb::{Call, Verb};
-use super::{SAVE_CONFIG, VALIDATE, generated, name_of};
+use super::{create_flags, generated, name_of};
 
 pub const VERB: Verb = Verb {
     name: "create namespace",
     aliases: &["ns"],
     about: "Create a namespace with the specified name",
     usage: "create namespace NAME [--dry-run=server|client|none] [options]",
-    flags: &[OUTPUT, TEMPLATE, SHOW_MANAGED_FIELDS, DRY_RUN, FIELD_MANAGER, VALIDATE, SAVE_CONFIG],
+    flags: create_flags![],
     run,
 };
 

@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 
 use super::super::super::failure::{Failure, Outcome, message};
 use super::super::super::flags::text;
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::resources::find_kind;
 use super::super::super::verb::{Call, Verb};
-use super::{SAVE_CONFIG, VALIDATE, generated, name_of};
+use super::{create_flags, generated, name_of};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -18,18 +17,7 @@ pub const ROLE: Verb = Verb {
     aliases: &[],
     about: "Create a role with single rule",
     usage: "create role NAME --verb=verb --resource=resource.group/subresource [--resource-name=resourcename] [--dry-run=server|client|none] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
-        text("verb"),
-        text("resource"),
-        text("resource-name"),
-    ],
+    flags: create_flags![text("verb"), text("resource"), text("resource-name")],
     run: |call| {
         let name = name_of(call)?;
         if !call.parsed.has("verb") {
@@ -48,14 +36,7 @@ pub const CLUSTER_ROLE: Verb = Verb {
     aliases: &[],
     about: "Create a cluster role",
     usage: "create clusterrole NAME --verb=verb --resource=resource.group [--resource-name=resourcename] [--dry-run=server|client|none] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
+    flags: create_flags![
         text("verb"),
         text("resource"),
         text("resource-name"),
@@ -70,20 +51,7 @@ pub const ROLE_BINDING: Verb = Verb {
     aliases: &[],
     about: "Create a role binding for a particular role or cluster role",
     usage: "create rolebinding NAME --clusterrole=NAME|--role=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname] [--dry-run=server|client|none] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
-        text("clusterrole"),
-        text("role"),
-        text("user"),
-        text("group"),
-        text("serviceaccount"),
-    ],
+    flags: create_flags![text("clusterrole"), text("role"), text("user"), text("group"), text("serviceaccount")],
     run: |call| {
         let name = name_of(call)?;
         let (kind, role) = match (call.parsed.text("role"), call.parsed.text("clusterrole")) {
@@ -101,19 +69,7 @@ pub const CLUSTER_ROLE_BINDING: Verb = Verb {
     aliases: &[],
     about: "Create a cluster role binding for a particular cluster role",
     usage: "create clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname] [--dry-run=server|client|none] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
-        text("clusterrole"),
-        text("user"),
-        text("group"),
-        text("serviceaccount"),
-    ],
+    flags: create_flags![text("clusterrole"), text("user"), text("group"), text("serviceaccount")],
     run: |call| {
         let name = name_of(call)?;
         let Some(role) = call.parsed.text("clusterrole").map(str::to_owned) else {

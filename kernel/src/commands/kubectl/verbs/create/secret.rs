@@ -6,24 +6,16 @@ use serde_json::{Value, json};
 
 use super::super::super::failure::Outcome;
 use super::super::super::flags::{switch, text};
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::verb::{Call, Verb};
 use super::sources::{self, FROM_ENV_FILE, FROM_FILE, FROM_LITERAL};
-use super::{SAVE_CONFIG, VALIDATE, generated, name_of};
+use super::{create_flags, generated, name_of};
 
 pub const GENERIC: Verb = Verb {
     name: "create secret",
     aliases: &[],
     about: "Create a secret using a specified subcommand",
     usage: "create secret generic NAME [--type=string] [--from-file=[key=]source] [--from-literal=key1=value1] [--dry-run=server|client|none] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
+    flags: create_flags![
         FROM_LITERAL,
         FROM_FILE,
         FROM_ENV_FILE,

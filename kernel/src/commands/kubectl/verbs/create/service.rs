@@ -5,28 +5,15 @@ use serde_json::{Value, json};
 
 use super::super::super::failure::{Failure, Outcome, message};
 use super::super::super::flags::{integer, text};
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::verb::{Call, Verb};
-use super::{SAVE_CONFIG, VALIDATE, generated, name_of};
+use super::{create_flags, generated, name_of};
 
 pub const VERB: Verb = Verb {
     name: "create service",
     aliases: &["svc"],
     about: "Create a service using a specified subcommand",
     usage: "create service (clusterip|externalname|loadbalancer|nodeport) NAME [--tcp=port:targetPort] [options]",
-    flags: &[
-        OUTPUT,
-        TEMPLATE,
-        SHOW_MANAGED_FIELDS,
-        DRY_RUN,
-        FIELD_MANAGER,
-        VALIDATE,
-        SAVE_CONFIG,
-        text("tcp"),
-        text("clusterip"),
-        text("external-name"),
-        integer("node-port"),
-    ],
+    flags: create_flags![text("tcp"), text("clusterip"), text("external-name"), integer("node-port")],
     run,
 };
 

@@ -4,16 +4,15 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use serde_json::json;
 
 use super::super::super::failure::Outcome;
-use super::super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::super::verb::{Call, Verb};
-use super::{SAVE_CONFIG, VALIDATE, generated, name_of};
+use super::{create_flags, generated, name_of};
 
 pub const VERB: Verb = Verb {
     name: "create serviceaccount",
     aliases: &["sa"],
     about: "Create a service account with the specified name",
     usage: "create serviceaccount NAME [--dry-run=server|client|none] [options]",
-    flags: &[OUTPUT, TEMPLATE, SHOW_MANAGED_FIELDS, DRY_RUN, FIELD_MANAGER, VALIDATE, SAVE_CONFIG],
+    flags: create_flags![],
     run,
 };
 

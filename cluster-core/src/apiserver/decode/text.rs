@@ -1,10 +1,29 @@
 //! JSON as kube-apiserver reads it: what is wrong with a text is said in the words of Go's reader, which clients see,
 //! and keys that stand twice in one object are noted (the last one counts).
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 /// Deeper than this is refused. Go's reader goes down to 10,000; walks over values here recurse.
 const DEPTH_MAX: usize = 500;
+
+/// What Go says where it finds one type and wants another: `array`, `number 1.5`.
+pub fn misfit(found: &str, wanted: &str) -> String {
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
+/// The JSON type of a value, as Go names it.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
 
 /// A value, and the paths of keys that it gives more than once: `metadata.name`, `spec.containers[0].image`.
 #[derive(Debug, PartialEq)]
@@ -14,7 +33,7 @@ pub struct Parsed {
 }
 
 struct Reader<'a> {
-    text: &'a str,
+    bytes: &'a [u8],
     at: usize,
     path: String,
     depth: usize,
@@ -24,9 +43,7 @@ struct Reader<'a> {
 /// # Errors
 /// The first fault, in Go's words: `invalid character '}' looking for beginning of value`.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, String> {
-    // Go replaces what is no UTF-8.
-    let text = String::from_utf8_lossy(bytes);
-    let mut reader = Reader { text: &text, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
+    let mut reader = Reader { bytes, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
     let value = reader.value()?;
     match reader.peek() {
         None => Ok(Parsed { value, duplicates: reader.duplicates }),
@@ -35,35 +52,44 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, String> {
 }
 
 impl Reader<'_> {
-    /// The next letter that is no white space.
-    fn peek(&mut self) -> Option<char> {
-        let rest = &self.text[self.at..];
-        let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
-        self.at += rest.len() - trimmed.len();
-        trimmed.chars().next()
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        while matches!(self.next_here(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+        self.next_here()
     }
 
-    fn next_here(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
+    fn next_here(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
     }
 
-    /// The fault that the letter here is, or that the text ends here.
+    fn digit_here(&self) -> bool {
+        self.next_here().is_some_and(|byte| byte.is_ascii_digit())
+    }
+
+    /// What has been read since a place. Go replaces what is no UTF-8.
+    fn since(&self, start: usize) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes[start..self.at])
+    }
+
+    /// The fault that the byte here is, or that the text ends here.
     fn invalid(&self, context: &str) -> String {
         match self.next_here() {
             None => "unexpected end of JSON input".into(),
-            Some(letter) => format!("invalid character {} {context}", quoted(letter)),
+            Some(byte) => format!("invalid character {} {context}", quoted(byte)),
         }
     }
 
     fn value(&mut self) -> Result<Value, String> {
         match self.peek() {
-            Some('{') => self.nested(Self::object),
-            Some('[') => self.nested(Self::array),
-            Some('"') => self.string().map(Value::String),
-            Some('t') => self.literal("true", Value::Bool(true)),
-            Some('f') => self.literal("false", Value::Bool(false)),
-            Some('n') => self.literal("null", Value::Null),
-            Some(letter) if letter == '-' || letter.is_ascii_digit() => self.number(),
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
+            Some(b'"') => self.string().map(Value::String),
+            Some(b't') => self.literal("true", Value::Bool(true)),
+            Some(b'f') => self.literal("false", Value::Bool(false)),
+            Some(b'n') => self.literal("null", Value::Null),
+            Some(b'-' | b'0'..=b'9') => self.number(),
             _ => Err(self.invalid("looking for beginning of value")),
         }
     }
@@ -82,16 +108,16 @@ impl Reader<'_> {
     fn object(&mut self) -> Result<Value, String> {
         let mut fields = Map::new();
         let parent = self.path.len();
-        if self.peek() == Some('}') {
+        if self.peek() == Some(b'}') {
             self.at += 1;
             return Ok(Value::Object(fields));
         }
         loop {
-            if self.peek() != Some('"') {
+            if self.peek() != Some(b'"') {
                 return Err(self.invalid("looking for beginning of object key string"));
             }
             let key = self.string()?;
-            if self.peek() != Some(':') {
+            if self.peek() != Some(b':') {
                 return Err(self.invalid("after object key"));
             }
             self.at += 1;
@@ -105,8 +131,8 @@ impl Reader<'_> {
             }
             self.path.truncate(parent);
             match self.peek() {
-                Some(',') => self.at += 1,
-                Some('}') => {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
                     self.at += 1;
                     return Ok(Value::Object(fields));
                 }
@@ -118,7 +144,7 @@ impl Reader<'_> {
     fn array(&mut self) -> Result<Value, String> {
         let mut items = Vec::new();
         let parent = self.path.len();
-        if self.peek() == Some(']') {
+        if self.peek() == Some(b']') {
             self.at += 1;
             return Ok(Value::Array(items));
         }
@@ -127,8 +153,8 @@ impl Reader<'_> {
             items.push(self.value()?);
             self.path.truncate(parent);
             match self.peek() {
-                Some(',') => self.at += 1,
-                Some(']') => {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
                     self.at += 1;
                     return Ok(Value::Array(items));
                 }
@@ -138,7 +164,7 @@ impl Reader<'_> {
     }
 
     fn literal(&mut self, word: &str, value: Value) -> Result<Value, String> {
-        for expected in word.chars() {
+        for expected in word.bytes() {
             if self.next_here() != Some(expected) {
                 return Err(self.invalid(&format!("in literal {word} (expecting {})", quoted(expected))));
             }
@@ -153,15 +179,15 @@ impl Reader<'_> {
         self.at += 1;
         loop {
             match self.next_here() {
-                Some('"') => break,
-                Some('\\') => {
+                Some(b'"') => break,
+                Some(b'\\') => {
                     self.at += 1;
                     match self.next_here() {
-                        Some('b' | 'f' | 'n' | 'r' | 't' | '\\' | '/' | '"') => self.at += 1,
-                        Some('u') => {
+                        Some(b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"') => self.at += 1,
+                        Some(b'u') => {
                             self.at += 1;
                             for _ in 0..4 {
-                                if !self.next_here().is_some_and(|letter| letter.is_ascii_hexdigit()) {
+                                if !self.next_here().is_some_and(|byte| byte.is_ascii_hexdigit()) {
                                     return Err(self.invalid("in \\u hexadecimal character escape"));
                                 }
                                 self.at += 1;
@@ -170,66 +196,67 @@ impl Reader<'_> {
                         _ => return Err(self.invalid("in string escape code")),
                     }
                 }
-                Some(letter) if letter < ' ' => return Err(self.invalid("in string literal")),
-                Some(letter) => self.at += letter.len_utf8(),
+                Some(..b' ') => return Err(self.invalid("in string literal")),
+                Some(_) => self.at += 1,
                 None => return Err(self.invalid("")),
             }
         }
         self.at += 1;
-        let written = &self.text[start..self.at];
+        let written = self.since(start);
         // Half of a surrogate pair is a letter that nobody knows.
-        Ok(serde_json::from_str(written).unwrap_or_else(|_| written.trim_matches('"').replace("\\u", "\u{fffd}")))
+        Ok(serde_json::from_str(&written).unwrap_or_else(|_| written.trim_matches('"').replace("\\u", "\u{fffd}")))
     }
 
     fn number(&mut self) -> Result<Value, String> {
         let start = self.at;
-        if self.next_here() == Some('-') {
+        if self.next_here() == Some(b'-') {
             self.at += 1;
         }
         match self.next_here() {
-            Some('0') => self.at += 1,
-            Some(letter) if letter.is_ascii_digit() => self.digits(),
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
             _ => return Err(self.invalid("in numeric literal")),
         }
-        if self.next_here() == Some('.') {
+        if self.next_here() == Some(b'.') {
             self.at += 1;
-            if !self.next_here().is_some_and(|letter| letter.is_ascii_digit()) {
+            if !self.digit_here() {
                 return Err(self.invalid("after decimal point in numeric literal"));
             }
             self.digits();
         }
-        if matches!(self.next_here(), Some('e' | 'E')) {
+        if matches!(self.next_here(), Some(b'e' | b'E')) {
             self.at += 1;
-            if matches!(self.next_here(), Some('+' | '-')) {
+            if matches!(self.next_here(), Some(b'+' | b'-')) {
                 self.at += 1;
             }
-            if !self.next_here().is_some_and(|letter| letter.is_ascii_digit()) {
+            if !self.digit_here() {
                 return Err(self.invalid("in exponent of numeric literal"));
             }
             self.digits();
         }
-        let written = &self.text[start..self.at];
+        let written = self.since(start);
         let out_of_range = format!("json: cannot unmarshal number {written} into Go value of type float64");
-        serde_json::from_str(written).map_err(|_| out_of_range)
+        serde_json::from_str(&written).map_err(|_| out_of_range)
     }
 
     fn digits(&mut self) {
-        while self.next_here().is_some_and(|letter| letter.is_ascii_digit()) {
+        while self.digit_here() {
             self.at += 1;
         }
     }
 }
 
-/// A letter as Go shows it in an error.
-fn quoted(letter: char) -> String {
-    match letter {
+/// A byte as Go shows it in an error.
+fn quoted(byte: u8) -> String {
+    match char::from(byte) {
         '\'' => r"'\''".into(),
         '"' => r#"'"'"#.into(),
         '\\' => r"'\\'".into(),
         '\n' => r"'\n'".into(),
         '\t' => r"'\t'".into(),
         '\r' => r"'\r'".into(),
-        letter if letter.is_control() && u32::from(letter) < 0x80 => format!(r"'\x{:02x}'", u32::from(letter)),
+        '\0'..=' ' | '\u{7f}' if byte != b' ' => format!(r"'\x{byte:02x}'"),
+        '\u{80}'..='\u{a0}' | '\u{ad}' => format!(r"'\u{byte:04x}'"),
         letter => format!("'{letter}'"),
     }
 }
@@ -264,6 +291,7 @@ mod tests {
             ("-", "unexpected end of JSON input"),
             ("1.x", "invalid character 'x' after decimal point in numeric literal"),
             ("\"a\nb\"", r"invalid character '\n' in string literal"),
+            ("\u{e9}", "invalid character '\u{c3}' looking for beginning of value"),
             (r#""\x""#, "invalid character 'x' in string escape code"),
         ] {
             assert_eq!(parse(text.as_bytes()).unwrap_err(), expected, "{text}");
