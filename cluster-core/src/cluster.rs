@@ -31,6 +31,7 @@ use crate::runtime::Runtime;
 use crate::runtime::host::{self, Host};
 use crate::scheduler::Scheduler;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
+use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Settings, Subscriber, World};
 
 /// etcd history older than this is compacted, as kube-apiserver asks for (`--etcd-compaction-interval`).
@@ -48,6 +49,9 @@ pub struct Config {
     pub start: Time,
     /// Components that are not started: `kube-scheduler`, `kube-controller-manager`, `kubelet`, `kube-proxy`.
     pub without: Vec<String>,
+    /// A Node that a client creates gets a machine whose kubelet runs the pods that are bound to it, and leaves
+    /// everything that is said about the node to the client.
+    pub hollow_nodes: bool,
     /// Signs the tokens of ServiceAccounts; without it none are issued.
     pub signer: Option<SharedSigner>,
 }
@@ -60,6 +64,7 @@ impl Default for Config {
             settings: Settings::default(),
             start: Time::ZERO,
             without: Vec::new(),
+            hollow_nodes: false,
             signer: None,
         }
     }
@@ -124,6 +129,10 @@ impl Cluster {
         for number in 1..=config.nodes {
             cluster.add_machine(&format!("node-{number}"), runs("kubelet"), runs("kube-proxy"));
         }
+        if config.hollow_nodes && runs("kubelet") {
+            let nodes = Watcher::new(Node::kind(), cluster.revision());
+            cluster.world.subscribe(Subscriber::Machines, nodes);
+        }
         cluster.world.after(COMPACTION, Class::Background, Event::Compact);
         cluster
     }
@@ -147,6 +156,22 @@ impl Cluster {
             self.world.faults.set_stopped(&format!("kube-proxy/{name}"), true);
         }
         self.machines.insert(name, machine);
+    }
+
+    /// Brings a machine for a Node that has none.
+    fn add_hollow_machine(&mut self, node: &Name) {
+        if self.machines.contains_key(node) {
+            return;
+        }
+        let mut machine = Machine {
+            powered: true,
+            kubelet: Kubelet::hollow(node.clone()),
+            runtime: Runtime::new(node.clone()),
+            proxy: Proxy::new(node.clone()),
+        };
+        machine.kubelet.start(&mut machine.runtime, &mut self.world);
+        self.world.faults.set_stopped(&format!("kube-proxy/{node}"), true);
+        self.machines.insert(node.clone(), machine);
     }
 
     /// Adds a machine whose kubelet registers itself.
@@ -371,7 +396,7 @@ impl Cluster {
         false
     }
 
-    fn observe(&mut self, subscriber: Subscriber, events: &[crate::watch::WatchEvent]) {
+    fn observe(&mut self, subscriber: Subscriber, events: &[WatchEvent]) {
         let world = &mut self.world;
         match subscriber {
             Subscriber::Manager => self.manager.observe(events, world),
@@ -389,6 +414,11 @@ impl Cluster {
             Subscriber::Proxy(node) => {
                 if let Some(machine) = self.machines.get_mut(&node) {
                     machine.proxy.observe(events, world);
+                }
+            }
+            Subscriber::Machines => {
+                for event in events.iter().filter(|event| event.event_type == EventType::Added) {
+                    self.add_hollow_machine(&event.object.key.name);
                 }
             }
         }

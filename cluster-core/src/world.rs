@@ -28,6 +28,8 @@ pub enum Subscriber {
     Kubelet(Name),
     /// The kube-proxy of a node.
     Proxy(Name),
+    /// Whoever brings a machine for each Node.
+    Machines,
 }
 
 impl Subscriber {
@@ -39,6 +41,7 @@ impl Subscriber {
             Subscriber::Scheduler => "kube-scheduler".into(),
             Subscriber::Kubelet(node) => format!("kubelet/{node}").into(),
             Subscriber::Proxy(node) => format!("kube-proxy/{node}").into(),
+            Subscriber::Machines => "machines".into(),
         }
     }
 }
@@ -93,6 +96,19 @@ impl Default for Settings {
             lease_renew: Duration::from_secs(10),
             round_trip: (Duration::from_micros(200), Duration::from_micros(900)),
             proxy_mode: Default::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The same, but sandboxes, images and containers take this share of their time.
+    pub fn with_start_latency(self, share: f64) -> Settings {
+        let scaled = |(low, high): (Duration, Duration)| (low.mul_f64(share), high.mul_f64(share));
+        Settings {
+            sandbox: scaled(self.sandbox),
+            image_pull: scaled(self.image_pull),
+            container_start: scaled(self.container_start),
+            ..self
         }
     }
 }

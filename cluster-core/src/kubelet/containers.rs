@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Container as ContainerSpec, Pod, Secret};
 
 use super::worker::{Role, Stage, Step, Worker};
-use super::{Task, Turn};
+use super::{Task, Turn, script};
 use crate::api::Name;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
@@ -191,7 +191,6 @@ impl Worker {
                 return self.block(index, "CreateContainerConfigError", message, RETRY, turn);
             }
         };
-        let scripted = self.pod.annotation("sim/exit").filter(|_| slot.role == Role::Main);
         let attempt = slot.restarts + u32::from(slot.current.is_some());
         let config = Config {
             identity: self.identity(index),
@@ -199,7 +198,7 @@ impl Worker {
             args: spec.args.clone().unwrap_or_default(),
             environment,
             ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
-            exit: scripted.and_then(|code| code.parse().ok()),
+            exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
             attempt,
         };
         let probes = super::probes::Probes::new(spec);
@@ -229,6 +228,7 @@ impl Worker {
         self.causes = sequence.into();
         turn.event(&self.pod, false, "Started", "Container started".into(), &sequence.into());
         self.begin_probes(index, handle, turn);
+        self.play_exit(index, turn);
         self.status_changed(sequence, turn);
         self.sync(turn);
     }

@@ -8,6 +8,7 @@ mod backoff;
 mod containers;
 mod node;
 mod probes;
+mod script;
 mod status;
 mod termination;
 mod worker;
@@ -66,6 +67,8 @@ pub struct Kubelet {
     incarnation: u64,
     workers: imbl::OrdMap<Name, Arc<Worker>>,
     registered: bool,
+    /// It runs pods, but somebody else speaks for the node: it neither registers nor reports on it.
+    hollow: bool,
 }
 
 /// What a worker is handed when its turn comes.
@@ -92,7 +95,13 @@ impl Turn<'_> {
 impl Kubelet {
     pub fn new(node: Name) -> Kubelet {
         let actor = format!("kubelet/{node}").into();
-        Kubelet { node, actor, running: false, incarnation: 0, workers: imbl::OrdMap::new(), registered: false }
+        let workers = imbl::OrdMap::new();
+        Kubelet { node, actor, running: false, incarnation: 0, workers, registered: false, hollow: false }
+    }
+
+    /// For a Node that a client has created and looks after.
+    pub fn hollow(node: Name) -> Kubelet {
+        Kubelet { hollow: true, ..Kubelet::new(node) }
     }
 
     /// Registers the node, lists and watches its pods, takes over the containers that run already.
@@ -100,6 +109,9 @@ impl Kubelet {
         self.running = true;
         self.incarnation += 1;
         self.workers = imbl::OrdMap::new();
+        if self.hollow {
+            return self.list_pods(runtime, world);
+        }
         self.registered = node::register(&self.node, &self.actor, world);
         let lease = world.settings.lease_renew;
         self.list_pods(runtime, world);

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Container as ContainerSpec, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::worker::{Step, Worker};
-use super::{Task, Turn};
+use super::{Task, Turn, script};
 use crate::clock::{Class, Time};
 use crate::runtime::container::Handle;
 use crate::trace::{Causes, ContainerPhase, What};
@@ -63,18 +63,24 @@ fn seconds(value: Option<i32>, default: u64) -> Duration {
 impl Worker {
     /// Sets up the probes of a container that has just started.
     pub(super) fn begin_probes(&mut self, index: usize, handle: Handle, turn: &mut Turn<'_>) {
-        if self.pod.annotation("sim/ready") == Some("never") {
+        if script::is_never_ready(&self.pod) {
             self.slots[index].probes.ready = false;
-        } else if self.slots[index].probes.started {
-            self.plan_first(index, handle, ProbeKind::Readiness, turn);
         }
         if self.slots[index].probes.started {
+            self.begin_readiness(index, handle, turn);
             self.plan_first(index, handle, ProbeKind::Liveness, turn);
             if self.slots[index].is_ready() {
                 self.note_readiness(index, turn);
             }
         } else {
             self.plan_first(index, handle, ProbeKind::Startup, turn);
+        }
+    }
+
+    /// A pod whose script says that it is never ready is not asked.
+    pub(super) fn begin_readiness(&mut self, index: usize, handle: Handle, turn: &mut Turn<'_>) {
+        if !script::is_never_ready(&self.pod) {
+            self.plan_first(index, handle, ProbeKind::Readiness, turn);
         }
     }
 
@@ -104,7 +110,12 @@ impl Worker {
     /// Makes one probe.
     pub fn probe(&mut self, index: usize, handle: Handle, kind: ProbeKind, turn: &mut Turn<'_>) {
         let Some(slot) = self.slots.get(index).filter(|slot| slot.current == Some(handle)) else { return };
-        if slot.step != Step::Running || kind == ProbeKind::Startup && slot.probes.started {
+        let is_over = match kind {
+            ProbeKind::Startup => slot.probes.started,
+            ProbeKind::Readiness => script::is_never_ready(&self.pod),
+            ProbeKind::Liveness => false,
+        };
+        if slot.step != Step::Running || is_over {
             return;
         }
         let Some(spec) = slot.spec(self.spec()) else { return };
@@ -150,7 +161,7 @@ impl Worker {
     }
 
     /// Tells that a container has become ready, or is no more.
-    fn note_readiness(&mut self, index: usize, turn: &mut Turn<'_>) {
+    pub(super) fn note_readiness(&mut self, index: usize, turn: &mut Turn<'_>) {
         let slot = &self.slots[index];
         let phase = if slot.is_ready() { ContainerPhase::Ready } else { ContainerPhase::NotReady };
         let identity = self.identity(index);

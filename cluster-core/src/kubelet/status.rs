@@ -95,7 +95,7 @@ impl Worker {
             statuses
         };
         let (init, main) = (statuses(false), statuses(true));
-        let phase = self.phase(&init, &main);
+        let phase = self.phase(old, &init, &main);
         let sandbox = runtime.sandbox(&self.uid).filter(|sandbox| sandbox.ready);
         let ip = sandbox.map(|sandbox| sandbox.ip.to_string()).or_else(|| old.pod_ip.clone());
         let host_ip = addresses::machine(turn.node).to_string();
@@ -126,9 +126,12 @@ impl Worker {
     }
 
     /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase>
-    fn phase(&self, init: &[ContainerStatus], main: &[ContainerStatus]) -> &'static str {
-        if self.verdict.is_some() {
-            return "Failed";
+    fn phase(&self, old: &PodStatus, init: &[ContainerStatus], main: &[ContainerStatus]) -> &'static str {
+        match old.phase.as_deref() {
+            Some("Succeeded") => return "Succeeded",
+            Some("Failed") => return "Failed",
+            _ if self.verdict.is_some() => return "Failed",
+            _ => {}
         }
         let ended = |status: &ContainerStatus| status.state.as_ref()?.terminated.as_ref().map(|end| end.exit_code);
         let never = self.spec().restart_policy.as_deref() == Some("Never");

@@ -214,6 +214,11 @@ impl Worker {
         Duration::from_secs(self.spec().termination_grace_period_seconds.unwrap_or(30).max(1) as u64)
     }
 
+    /// Somebody has said that it is over: what runs of it is ended, and the phase stays.
+    fn has_last_phase(&self) -> bool {
+        matches!(self.pod.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"))
+    }
+
     /// The first look at a pod.
     pub fn begin(&mut self, turn: &mut Turn<'_>) {
         if self.stage == Stage::Stopped {
@@ -238,6 +243,10 @@ impl Worker {
     /// The API has another version of the pod.
     pub fn pod_changed(&mut self, pod: Object, causes: Causes, turn: &mut Turn<'_>) {
         let before = std::mem::replace(&mut self.pod, pod);
+        if self.has_last_phase() && !matches!(self.stage, Stage::Stopping | Stage::Stopped) {
+            self.causes.merge(&causes);
+            return self.terminate(turn);
+        }
         if Arc::ptr_eq(before.metadata_arc(), self.pod.metadata_arc()) && self.spec().readiness_gates.is_none() {
             return;
         }
@@ -248,6 +257,7 @@ impl Worker {
         if matches!(self.stage, Stage::Stopping | Stage::Stopped) {
             return;
         }
+        self.follow_script(&before, turn);
         if before.metadata().generation != self.pod.metadata().generation {
             self.causes.merge(&causes);
             self.restart_changed(turn);

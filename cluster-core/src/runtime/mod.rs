@@ -284,6 +284,11 @@ impl Runtime {
         self.end(handle, 137, reason, sequence.into(), world)
     }
 
+    /// The program of a container ends by itself, with this code.
+    pub fn exit(&mut self, handle: Handle, code: i32, causes: Causes, world: &mut World) {
+        self.after(programs::EXIT_LATENCY, Class::Work, Task::Exit(handle, code, causes), world);
+    }
+
     /// Puts a container that has ended back to where it was before its start. False if it has not ended.
     pub(super) fn reset(&mut self, handle: Handle) -> bool {
         let Some(container) = self.container_mut(handle).filter(|container| container.exit_code().is_some()) else {
@@ -394,9 +399,7 @@ impl Runtime {
         match turn {
             Turn::Serves => {}
             Turn::Sleeps(time, class) => self.after(time, class, Task::Resume(handle), world),
-            Turn::Ends(code) => {
-                self.after(programs::EXIT_LATENCY, Class::Work, Task::Exit(handle, code, causes), world);
-            }
+            Turn::Ends(code) => self.exit(handle, code, causes, world),
         }
     }
 

@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cluster_core::clock::Time;
+use cluster_core::world::Settings;
 use cluster_core::{Cluster, Config};
 
 use crate::exit::{Answer, Failure, Outcome};
@@ -51,6 +52,9 @@ pub struct Serve {
     /// Virtual seconds that pass in a second
     #[arg(long, default_value_t = 1.0)]
     speed: f64,
+    /// How long sandboxes, images and containers take to start, as a share of what they take in a notebook
+    #[arg(long, default_value_t = 0.05, value_name = "SHARE")]
+    start_latency: f64,
     /// Components that are not started
     #[arg(long, value_delimiter = ',', value_name = "COMPONENT,…", value_parser = clap::builder::PossibleValuesParser::new(COMPONENTS))]
     without: Vec<String>,
@@ -61,9 +65,15 @@ impl Serve {
         if !(self.speed.is_finite() && self.speed > 0.0) {
             return Err(Failure::Usage(format!("--speed {}: expected a number above 0", self.speed)));
         }
+        if !(self.start_latency.is_finite() && self.start_latency >= 0.0) {
+            let what = format!("--start-latency {}: expected a number, 0 or above", self.start_latency);
+            return Err(Failure::Usage(what));
+        }
         let config = Config {
             seed: self.seed,
             nodes: self.nodes,
+            settings: Settings::default().with_start_latency(self.start_latency),
+            hollow_nodes: true,
             start: now(),
             without: self.without.clone(),
             signer: Some(crate::token_signer::unguessable()),
