@@ -1,10 +1,11 @@
-//! Control loops: the shape of one, what they share (caches, queues, the runner; claims, pods), then one file each.
+//! Control loops: the shape of one, what they share (caches, queues, the runner; claims, pods, revisions), then one file each.
 
 pub mod cache;
 pub mod claim;
 pub mod controller;
 pub mod pods;
 pub mod queue;
+pub mod revisions;
 pub mod runner;
 
 pub mod deployment;

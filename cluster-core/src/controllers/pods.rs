@@ -1,12 +1,29 @@
 //! What controllers ask of a pod: does it count, is it ready, since when, for how long must it stay so.
 //! <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/>
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Pod, PodCondition};
+use k8s_openapi::api::core::v1::{Pod, PodCondition, PodTemplateSpec, Volume};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use crate::api::object::Object;
+use crate::api::object::{Object, Part};
 use crate::clock::Time;
+
+/// The pod that a template describes. All pods that are cloned from it share one spec.
+pub fn from_template(template: &PodTemplateSpec, owner: &Object, reference: OwnerReference) -> Object {
+    let mut pod = Object::new::<Pod>(&owner.key.namespace, "", Default::default());
+    let spec: Part = Arc::new(template.spec.clone().unwrap_or_default());
+    pod.set_spec_part(spec);
+    let from = template.metadata.clone().unwrap_or_default();
+    let metadata = pod.metadata_mut();
+    metadata.generate_name = Some(format!("{}-", owner.key.name));
+    metadata.labels = from.labels;
+    metadata.annotations = from.annotations;
+    metadata.finalizers = from.finalizers;
+    metadata.owner_references = Some(vec![reference]);
+    pod
+}
 
 /// It has ended for good: Succeeded or Failed.
 pub fn is_finished(pod: &Object) -> bool {
@@ -21,6 +38,16 @@ pub fn is_active(pod: &Object) -> bool {
 /// It is on its way out and still there.
 pub fn is_leaving(pod: &Object) -> bool {
     !is_finished(pod) && pod.is_terminating()
+}
+
+/// The names of the claims that it uses.
+pub fn claims(pod: &Object) -> impl Iterator<Item = String> {
+    let name = &pod.key.name;
+    pod.spec::<Pod>().volumes.iter().flatten().filter_map(move |volume: &Volume| {
+        let claim = volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone());
+        // An ephemeral volume's claim is named for its pod.
+        claim.or_else(|| volume.ephemeral.as_ref().map(|_| format!("{name}-{}", volume.name)))
+    })
 }
 
 pub fn condition<'a>(pod: &'a Object, condition_type: &str) -> Option<&'a PodCondition> {

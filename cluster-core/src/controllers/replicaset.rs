@@ -3,12 +3,10 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::api::core::v1::Pod;
 
 use super::cache::View;
 use super::claim::claim;
@@ -16,7 +14,7 @@ use super::controller::{Controller, EventNote, Plan, Watch};
 use super::pods;
 use crate::api::Key;
 use crate::api::kind::Resource;
-use crate::api::object::{Object, Part};
+use crate::api::object::Object;
 use crate::api::selector::Selector;
 use crate::api::status::Status;
 use crate::clock::Time;
@@ -91,7 +89,7 @@ fn may_adopt(set: &Object, view: &View<'_>) -> bool {
 
 fn create_pods(set: &Object, missing: usize, census: &Census, plan: &mut Plan) {
     let Some(template) = &set.spec::<ReplicaSet>().template else { return };
-    let pod = pod_from(template, set, set.controller_reference());
+    let pod = pods::from_template(template, set, set.controller_reference());
     let created = EventNote::normal(set, "SuccessfulCreate", "Created pod: {}");
     let failed = EventNote::warning(set, "FailedCreate", "Error creating: ");
     let confession = with_status(set, census.failing_status(set));
@@ -102,21 +100,6 @@ fn create_pods(set: &Object, missing: usize, census: &Census, plan: &mut Plan) {
             .tolerate(&["NamespaceTerminating"])
             .confess(confession.clone(), |set, refusal, now| tell_failure(set, "FailedCreate", refusal, now));
     }
-}
-
-/// The pod that a template describes. All pods that are cloned from it share one spec.
-pub fn pod_from(template: &PodTemplateSpec, owner: &Object, reference: OwnerReference) -> Object {
-    let mut pod = Object::new::<Pod>(&owner.key.namespace, "", Default::default());
-    let spec: Part = Arc::new(template.spec.clone().unwrap_or_default());
-    pod.set_spec_part(spec);
-    let from = template.metadata.clone().unwrap_or_default();
-    let metadata = pod.metadata_mut();
-    metadata.generate_name = Some(format!("{}-", owner.key.name));
-    metadata.labels = from.labels;
-    metadata.annotations = from.annotations;
-    metadata.finalizers = from.finalizers;
-    metadata.owner_references = Some(vec![reference]);
-    pod
 }
 
 fn delete_pods(set: &Object, surplus: usize, pods: &[&Object], census: &Census, view: &View<'_>, plan: &mut Plan) {

@@ -2,10 +2,11 @@
 //! use goes when it no longer is.
 //! <https://kubernetes.io/docs/concepts/storage/persistent-volumes/#storage-object-in-use-protection>
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Volume};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 
 use super::cache::View;
 use super::controller::{Controller, Plan, Watch};
+use super::pods;
 use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
@@ -61,19 +62,10 @@ impl Controller for VolumeProtection {
     }
 }
 
-fn claims(pod: &Object) -> impl Iterator<Item = String> {
-    let name = &pod.key.name;
-    pod.spec::<Pod>().volumes.iter().flatten().filter_map(move |volume: &Volume| {
-        let claim = volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone());
-        // An ephemeral volume's claim is named for its pod.
-        claim.or_else(|| volume.ephemeral.as_ref().map(|_| format!("{name}-{}", volume.name)))
-    })
-}
-
 /// A pod uses its claims until it has ended, if it ever came to a node.
 fn uses(pod: &Object, claim: &str) -> bool {
     let has_ended = matches!(pod.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"));
-    pod.spec::<Pod>().node_name.is_some() && !has_ended && claims(pod).any(|name| name == claim)
+    pod.spec::<Pod>().node_name.is_some() && !has_ended && pods::claims(pod).any(|name| name == claim)
 }
 
 /// The claims of a pod that is gone or has ended.
@@ -83,7 +75,7 @@ fn claims_of_gone(_: &View<'_>, change: &Change) -> Vec<Key> {
     if change.after.is_some() && !has_ended {
         return Vec::new();
     }
-    claims(pod).map(|name| Key::new(pod.key.namespace.clone(), name)).collect()
+    pods::claims(pod).map(|name| Key::new(pod.key.namespace.clone(), name)).collect()
 }
 
 fn has(object: &Object, finalizer: &str) -> bool {
