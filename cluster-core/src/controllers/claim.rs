@@ -41,7 +41,8 @@ pub fn claim<'a>(
     children
 }
 
-fn adopt(owner: &Object, orphan: &Object, plan: &mut Plan) {
+/// The owner becomes the controller of what has none.
+pub fn adopt(owner: &Object, orphan: &Object, plan: &mut Plan) {
     let owners: Vec<_> = orphan.metadata().owner_references.iter().flatten().cloned().collect();
     let owners: Vec<_> = owners.into_iter().chain([owner.controller_reference()]).collect();
     let patch = json!({"metadata": {"uid": orphan.uid(), "ownerReferences": owners}});
