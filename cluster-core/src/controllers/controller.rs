@@ -11,6 +11,7 @@ use crate::api::object::Object;
 use crate::api::request::{Options, PatchType, Propagation, Request, Verb};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
+use crate::apiserver::access::tokens::TokenSigner;
 use crate::clock::Time;
 pub use crate::events::EventNote;
 use crate::store::Change;
@@ -111,7 +112,11 @@ pub struct Write {
     pub tolerated: &'static [&'static str],
     /// Written if the write is refused, before the plan is given up.
     pub confession: Option<Confession>,
+    /// Puts into the object what only the holder of the key of ServiceAccounts can: a token.
+    pub sign: Option<Sign>,
 }
+
+pub type Sign = fn(&mut Object, &dyn TokenSigner);
 
 /// A status that tells of a refusal.
 #[derive(Clone, Debug)]
@@ -134,8 +139,14 @@ impl Plan {
     /// A request of any kind, with the reason for it. Adds to the end; the returned write can be refined.
     pub fn write(&mut self, request: Request, reason: impl Into<Cow<'static, str>>) -> &mut Write {
         let reason = Name::from(reason.into());
-        let write =
-            Write { request: request.because(reason), event: None, failure: None, tolerated: &[], confession: None };
+        let write = Write {
+            request: request.because(reason),
+            event: None,
+            failure: None,
+            tolerated: &[],
+            confession: None,
+            sign: None,
+        };
         self.steps.push(Step::Write(Box::new(write)));
         match self.steps.last_mut() {
             Some(Step::Write(write)) => write,
@@ -178,10 +189,11 @@ impl Plan {
         write
     }
 
-    /// Goes on only if the apiserver, too, has no object of this uid there.
+    /// Goes on only if the apiserver, too, has no object of this uid there (none at all if the uid is empty).
     pub fn unless_exists(&mut self, kind: &KindRef, key: Key, uid: &str) {
         let request = Request::new(&nobody(), Verb::Get, kind, key);
-        self.steps.push(Step::Absence(Box::new(Absence { request, uid: Some(uid.to_owned()) })));
+        let uid = (!uid.is_empty()).then(|| uid.to_owned());
+        self.steps.push(Step::Absence(Box::new(Absence { request, uid })));
     }
 
     /// Goes on only if the apiserver, too, has no object of this kind in the namespace.
@@ -222,6 +234,11 @@ impl Write {
 
     pub fn tolerate(&mut self, reasons: &'static [&'static str]) -> &mut Write {
         self.tolerated = reasons;
+        self
+    }
+
+    pub fn sign(&mut self, sign: Sign) -> &mut Write {
+        self.sign = Some(sign);
         self
     }
 

@@ -11,16 +11,22 @@ pub mod runner;
 pub mod deployment;
 pub mod endpoints;
 pub mod endpointslice;
+pub mod ephemeral_volume;
 pub mod garbage_collector;
+pub mod local_path_provisioner;
 pub mod namespace;
 pub mod node_lifecycle;
+pub mod persistentvolume_binder;
 pub mod pod_gc;
 pub mod replicaset;
 pub mod resource_quota;
 pub mod root_ca;
 pub mod service_account;
+pub mod service_account_tokens;
+pub mod statefulset;
 pub mod storage_protection;
 pub mod taint_eviction;
+pub mod volume_expand;
 
 #[cfg(test)]
 pub mod testing;
@@ -34,6 +40,7 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
     vec![
         Arc::new(deployment::DeploymentController),
         Arc::new(replicaset::ReplicaSetController),
+        Arc::new(statefulset::StatefulSetController),
         Arc::new(endpointslice::EndpointSliceController),
         Arc::new(endpoints::EndpointsController),
         Arc::new(node_lifecycle::NodeLifecycleController),
@@ -42,6 +49,11 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(garbage_collector::GarbageCollector),
         Arc::new(namespace::NamespaceController),
         Arc::new(service_account::ServiceAccountController),
+        Arc::new(service_account_tokens::TokensController),
+        Arc::new(persistentvolume_binder::VolumeBinder),
+        Arc::new(volume_expand::VolumeExpander),
+        Arc::new(ephemeral_volume::EphemeralVolumeController),
+        Arc::new(local_path_provisioner::LocalPathProvisioner),
         Arc::new(storage_protection::ClaimProtection),
         Arc::new(storage_protection::VolumeProtection),
         Arc::new(resource_quota::ResourceQuotaController),

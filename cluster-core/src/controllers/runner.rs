@@ -11,7 +11,7 @@ use super::cache::Caches;
 use super::controller::{Absence, Controller, Enqueue, EventNote, Plan, Step, Write};
 use super::queue::Queue;
 use crate::api::kind::KindRef;
-use crate::api::request::{Request, Response};
+use crate::api::request::{Body, Request, Response};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
@@ -454,6 +454,9 @@ fn send(
     let mut request = write.request.clone();
     request.actor = actor.clone();
     request.causes = causes.clone();
+    if let (Some(sign), Body::Object(object), Some(signer)) = (write.sign, &mut request.body, &world.apiserver.signer) {
+        sign(object, &**signer);
+    }
     let slot = request.kind.slot;
     let name_in =
         |note: &EventNote, name: &str| EventNote { message: note.message.replace("{}", name), ..note.clone() };

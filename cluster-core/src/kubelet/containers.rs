@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Container as ContainerSpec, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Container as ContainerSpec, PersistentVolumeClaim, Pod, Secret, Volume};
 
 use super::worker::{Role, Stage, Step, Worker};
 use super::{Task, Turn, script};
@@ -272,32 +272,41 @@ impl Worker {
         }
     }
 
-    /// True if every ConfigMap and Secret that a volume is made of is there.
+    /// True if everything that a volume is made of is there: ConfigMaps, Secrets, bound claims.
     pub(super) fn volumes_are_there(&mut self, turn: &mut Turn<'_>) -> bool {
-        let namespace = self.pod.key.namespace.clone();
-        let mut missing = None;
-        for volume in self.spec().volumes.iter().flatten() {
-            let wanted = if let Some(source) = &volume.config_map {
-                let optional = source.optional == Some(true);
-                (!optional && !exists::<ConfigMap>(&namespace, &source.name, turn))
-                    .then(|| format!("configmap \"{}\" not found", source.name))
-            } else if let Some(source) = &volume.secret {
-                let name = source.secret_name.as_deref().unwrap_or_default();
-                let optional = source.optional == Some(true);
-                (!optional && !exists::<Secret>(&namespace, name, turn)).then(|| format!("secret \"{name}\" not found"))
-            } else {
-                None
-            };
-            if let Some(wanted) = wanted {
-                missing = Some(format!("MountVolume.SetUp failed for volume \"{}\" : {wanted}", volume.name));
-                break;
-            }
-        }
-        let Some(message) = missing else { return true };
+        let mut volumes = self.spec().volumes.iter().flatten();
+        let Some(message) = volumes.find_map(|volume| what_lacks(volume, &self.pod, turn)) else { return true };
         turn.event(&self.pod, true, "FailedMount", message, &self.causes);
         turn.after(RETRY, Class::Background, Task::Sync(self.uid.clone()));
         false
     }
+}
+
+/// Why a volume can't be mounted, as the Event tells it.
+fn what_lacks(volume: &Volume, pod: &Object, turn: &mut Turn<'_>) -> Option<String> {
+    let (name, namespace) = (&volume.name, &pod.key.namespace);
+    let set_up = |reason: String| format!("MountVolume.SetUp failed for volume \"{name}\" : {reason}");
+    if let Some(source) = &volume.config_map {
+        let lacks = source.optional != Some(true) && !exists::<ConfigMap>(namespace, &source.name, turn);
+        return lacks.then(|| set_up(format!("configmap \"{}\" not found", source.name)));
+    }
+    if let Some(source) = &volume.secret {
+        let secret = source.secret_name.as_deref().unwrap_or_default();
+        let lacks = source.optional != Some(true) && !exists::<Secret>(namespace, secret, turn);
+        return lacks.then(|| set_up(format!("secret \"{secret}\" not found")));
+    }
+    let of_pod = || volume.ephemeral.as_ref().map(|_| format!("{}-{name}", pod.key.name));
+    let claim = volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone()).or_else(of_pod)?;
+    let answer = turn.world.request(Request::get::<PersistentVolumeClaim>(turn.actor, namespace, &claim));
+    let reason = match answer.map(|answer| answer.object()) {
+        Err(refusal) => format!("failed to fetch PVC from API server: {}", refusal.message),
+        Ok(Some(claim)) if claim.status::<PersistentVolumeClaim>().phase.as_deref() == Some("Bound") => return None,
+        Ok(_) => "PVC is not bound".into(),
+    };
+    Some(format!(
+        "Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], failed to process \
+         volumes=[{name}]: error processing PVC {namespace}/{claim}: {reason}"
+    ))
 }
 
 fn exists<K: Resource>(namespace: &str, name: &str, turn: &mut Turn<'_>) -> bool {

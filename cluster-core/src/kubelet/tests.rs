@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod};
 use serde_json::{Value, json};
 
 use crate::api::Key;
@@ -545,4 +545,37 @@ fn a_pod_that_was_said_to_have_failed_is_ended_and_stays_failed() {
     settle(&mut cluster);
     assert_eq!(phase(&cluster), "Failed");
     assert!(status(&cluster)["state"]["terminated"].is_object());
+}
+
+#[test]
+fn a_pod_waits_until_its_claims_are_bound() {
+    let mut cluster = cluster();
+    run(
+        &mut cluster,
+        json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}),
+        json!({"image": "nginx"}),
+    );
+    settle(&mut cluster);
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+    create::<PersistentVolumeClaim>(
+        &mut cluster,
+        json!({"metadata": {"name": "data", "namespace": "default"}, "spec": spec}),
+    );
+    advance(&mut cluster, 15);
+    let why = |reason: &str| {
+        format!(
+            "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process \
+             volumes=[v]: error processing PVC default/data: {reason}"
+        )
+    };
+    let missing = why("failed to fetch PVC from API server: persistentvolumeclaims \"data\" not found");
+    let told = events(&cluster);
+    let mount = |message| ("FailedMount".to_owned(), message);
+    assert_eq!(told, [mount(missing), mount(why("PVC is not bound"))]);
+
+    let mut bound = cluster.get::<PersistentVolumeClaim>("default", "data").unwrap().clone();
+    bound.status_mut::<PersistentVolumeClaim>().phase = Some("Bound".into());
+    cluster.request(Request::update_status(&learner(), bound)).unwrap();
+    advance(&mut cluster, 30);
+    assert_eq!(phase(&cluster), "Running");
 }

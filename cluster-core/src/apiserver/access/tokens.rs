@@ -20,6 +20,8 @@ use crate::apiserver::{ApiServer, Moment, decode, read};
 use crate::clock::Time;
 
 pub const ISSUER: &str = "https://kubernetes.default.svc";
+/// The issuer of tokens that are kept in Secrets.
+const SECRET_ISSUER: &str = "kubernetes/serviceaccount";
 const EXPIRATION_SECONDS: i64 = 3600;
 const EXPIRATION_SECONDS_MIN: i64 = 600;
 const EXPIRATION_SECONDS_MAX: i64 = 1 << 32;
@@ -190,6 +192,21 @@ fn sign(signer: &dyn TokenSigner, claims: &Value) -> String {
     format!("{message}.{signature}")
 }
 
+/// The token that a Secret of the type `kubernetes.io/service-account-token` keeps for the account that its annotations
+/// name. It is good as long as both are there.
+pub fn of_secret(signer: &dyn TokenSigner, secret: &Object) -> String {
+    let account = secret.annotation("kubernetes.io/service-account.name").unwrap_or_default();
+    let claims = json!({
+        "iss": SECRET_ISSUER,
+        "sub": service_account_name(&secret.key.namespace, account),
+        "kubernetes.io/serviceaccount/namespace": &*secret.key.namespace,
+        "kubernetes.io/serviceaccount/secret.name": &*secret.key.name,
+        "kubernetes.io/serviceaccount/service-account.name": account,
+        "kubernetes.io/serviceaccount/service-account.uid": secret.annotation("kubernetes.io/service-account.uid"),
+    });
+    sign(signer, &claims)
+}
+
 /// A token that holds: who bears it and whom it is meant for.
 pub struct Bearer {
     pub user: User,
@@ -202,8 +219,14 @@ pub struct Bearer {
 /// Why it does not hold.
 pub fn authenticate(server: &ApiServer, token: &str, audiences: &[String], now: Time) -> Result<Bearer, String> {
     let claims = server.signer.as_deref().and_then(|signer| verified(signer, token));
-    let claims = claims.filter(|claims| claims["iss"] == ISSUER).ok_or("invalid bearer token")?;
+    let claims = claims.ok_or("invalid bearer token")?;
     let invalid = |reason: &str| format!("[invalid bearer token, {reason}]");
+    if claims["iss"] == SECRET_ISSUER {
+        let user = bearer_of_secret(server, &claims, token).map_err(|reason| invalid(&reason))?;
+        return Ok(Bearer { user, audiences: audiences.to_vec() });
+    } else if claims["iss"] != ISSUER {
+        return Err("invalid bearer token".into());
+    }
     let meant: Vec<String> = serde_json::from_value(claims["aud"].clone()).unwrap_or_default();
     let own = [ISSUER.to_owned()];
     let wanted = if audiences.is_empty() { &own } else { audiences };
@@ -284,6 +307,24 @@ fn bearer(server: &ApiServer, claims: &Value) -> Result<User, String> {
         user.extra.insert(format!("authentication.kubernetes.io/{key}"), vec![value.to_owned()]);
     }
     Ok(user)
+}
+
+/// The user of a token that a Secret still keeps, for an account that is still that one.
+fn bearer_of_secret(server: &ApiServer, claims: &Value, token: &str) -> Result<User, String> {
+    let claimed = |name: &str| claims[format!("kubernetes.io/serviceaccount/{name}")].as_str().unwrap_or_default();
+    let (namespace, name) = (claimed("namespace"), claimed("service-account.name"));
+    let invalidated = || "service account token has been invalidated".to_owned();
+    let secret = existing::<Secret>(server, namespace, claimed("secret.name")).map_err(|_| invalidated())?;
+    let kept = secret.spec::<Secret>().data.as_ref().and_then(|data| data.get("token"));
+    if secret.is_terminating() || kept.is_none_or(|kept| kept.0 != token.as_bytes()) {
+        return Err(invalidated());
+    }
+    let account = existing::<ServiceAccount>(server, namespace, name).map_err(|status| status.message)?;
+    let uid = claimed("service-account.uid");
+    if account.is_terminating() || account.uid() != uid {
+        return Err(format!("service account UID ({}) does not match claim ({uid})", account.uid()));
+    }
+    Ok(User { uid: uid.to_owned(), ..User::service_account(namespace, name) })
 }
 
 /// What tells others how to check tokens: the discovery document of OpenID Connect, and its keys.
