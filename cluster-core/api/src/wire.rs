@@ -132,6 +132,7 @@ const ALWAYS_SHOWN: &[(&str, &[(&str, &str)])] = &[
             ("endpoints[].conditions", "{}"),
         ],
     ),
+    ("io.k8s.api.authentication.v1.TokenRequest", &[("spec.audiences", "null"), ("spec.boundObjectRef", "null")]),
     ("io.k8s.api.core.v1.LimitRange", &[("spec.limits", "null")]),
     ("io.k8s.api.flowcontrol.v1.FlowSchema", &[("status.conditions[].lastTransitionTime", "null")]),
     (

@@ -12,6 +12,7 @@ pub mod delete;
 pub mod discovery;
 pub mod fields;
 pub mod managed;
+mod owners;
 pub mod patch;
 pub mod policy;
 pub mod read;
@@ -28,7 +29,9 @@ pub mod write;
 
 use std::sync::Arc;
 
-use crate::api::kind::KindRef;
+use k8s_openapi::api::core::v1::Binding;
+
+use crate::api::kind::{KindRef, Resource};
 use crate::api::kinds;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Request, Response, Verb};
@@ -101,6 +104,9 @@ impl ApiServer {
             Verb::Get => read::get(self, request).map(answer),
             Verb::List => read::list(self, request).map(Response::List),
             Verb::Watch => Err(Status::bad_request("a watch is opened, not answered")),
+            Verb::Create if request.kind.slot == Binding::kind().slot => {
+                subresources::binding::create(self, request, moment)
+            }
             Verb::Create => match access::reviews::answer(self, request, moment) {
                 Some(answer) => answer,
                 None => write::create(self, request, moment),

@@ -45,8 +45,11 @@ pub trait Strategy: Sync {
     /// metadata as it comes; see [`keep_metadata`] for those that do not.
     fn prepare_status_update(&self, _old: &Object, _new: &mut Object, _moment: &Moment<'_>) {}
 
-    /// Last changes before an object is marked for deletion, such as who is to be waited for.
-    fn prepare_delete(&self, _object: &mut Object, _moment: &Moment<'_>) {}
+    /// For kinds that end in their own time: what the first delete does to the object instead of deleting it. False for
+    /// all others.
+    fn begin_end(&self, _object: &mut Object, _moment: &Moment<'_>) -> bool {
+        false
+    }
 
     fn validate(&self, _object: &Object) -> Vec<Cause> {
         Vec::new()
@@ -114,9 +117,14 @@ pub trait Strategy: Sync {
         false
     }
 
-    /// How long a deletion waits for whoever must confirm it; 0 deletes at once.
-    fn grace_period_seconds(&self, _object: &Object, _requested: Option<i64>) -> i64 {
-        0
+    /// How long a deletion waits for whoever must confirm it. `None` for kinds that nobody has to end.
+    fn grace_period_seconds(&self, _object: &Object, _requested: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// Its dependents are left alone unless a delete says what becomes of them.
+    fn orphans_dependents(&self) -> bool {
+        false
     }
 }
 

@@ -6,13 +6,14 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::strategy::{Strategy, strategy};
 use super::validation::metadata;
-use super::{ApiServer, Moment, access, admission, decode, managed, patch as patches, read, versions};
+use super::{ApiServer, Moment, access, admission, decode, managed, owners, patch as patches, read, versions};
 use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
 use crate::api::status::{Cause, Status};
 
-const OTHER_NAMESPACE: &str = "the namespace of the provided object does not match the namespace sent on the request";
+pub(super) const OTHER_NAMESPACE: &str =
+    "the namespace of the provided object does not match the namespace sent on the request";
 
 /// What a write does to who manages the fields of the object.
 #[derive(Clone, Copy, PartialEq)]
@@ -24,7 +25,8 @@ pub enum Managers {
 }
 
 pub fn create(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-    let (object, warnings) = decode::body(request)?;
+    let (mut object, mut warnings) = decode::body(request)?;
+    owners::keep_once(&mut object, &mut warnings, "");
     if object.revision > 0 {
         return Err(Status::unexplained("resourceVersion should not be set on objects to be created"));
     }
@@ -57,6 +59,7 @@ fn create_object(
         managed::record(None, &mut object, request, moment.now);
     }
     admission::admit(server, request, None, &mut object, &mut warnings, moment)?;
+    owners::keep_once(&mut object, &mut warnings, owners::AFTER_ADMISSION);
     access::escalation::check(server, request, None, &object)?;
     strategy.prepare_create(&mut object, server, moment)?;
     let causes = versions::validate(request, None, &object).unwrap_or_else(|| {
@@ -76,21 +79,9 @@ fn create_object(
 }
 
 pub fn update(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-    let (mut object, warnings) = decode::body(request)?;
-    let (sent, asked) = (&object.key, &request.key);
-    if sent.name.is_empty() {
-        let name = &asked.name;
-        let message = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
-        return Err(Status::bad_request(message));
-    }
-    if sent.name != asked.name {
-        let message =
-            format!("the name of the object ({}) does not match the name on the URL ({})", sent.name, asked.name);
-        return Err(Status::bad_request(message));
-    }
-    if !sent.namespace.is_empty() && sent.namespace != asked.namespace {
-        return Err(Status::bad_request(OTHER_NAMESPACE));
-    }
+    let (mut object, mut warnings) = decode::body(request)?;
+    patches::check_place(&object, request)?;
+    owners::keep_once(&mut object, &mut warnings, "");
     let old = match read::existing(server, request) {
         Err(_) if request.subresource.is_empty() && strategy(&request.kind).creates_on_update() => {
             object.revision = 0;
@@ -138,7 +129,7 @@ pub fn replace(
         return Err(Status::stale(kind, &old.key.name));
     }
     if matches!(request.verb, Verb::Update) {
-        check_uid(&old, &new)?;
+        check_uid(&old, new.uid())?;
     }
     let strategy = strategy(kind);
     if new.revision == 0 && strategy.needs_resource_version() {
@@ -163,6 +154,7 @@ pub fn replace(
         if managers == Managers::Writer {
             managed::record(Some(&old), &mut new, request, moment.now);
         }
+        refuse(&new, metadata::validate_update(&old, &new))?;
     } else {
         if kind.has_subresource("status") {
             new.set_status_part(old.status_part().clone());
@@ -173,6 +165,7 @@ pub fn replace(
         }
         strategy.prepare_update(&old, &mut new, server, moment)?;
         admission::admit(server, request, Some(&old), &mut new, &mut warnings, moment)?;
+        owners::keep_once(&mut new, &mut warnings, owners::AFTER_ADMISSION);
         access::escalation::check(server, request, Some(&old), &new)?;
         if strategy.changes_generation(&old, &new) {
             let generation = old.metadata().generation.unwrap_or(0) + 1;
@@ -215,21 +208,19 @@ fn released(object: &Object) -> bool {
         && !super::delete::has_spec_finalizers(object)
 }
 
-fn check_uid(old: &Object, new: &Object) -> Result<(), Status> {
-    match new.uid() {
-        "" => Ok(()),
-        uid if uid == old.uid() => Ok(()),
-        uid => {
-            let detail = format!(
-                "StorageError: invalid object, Code: 4, Key: {}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-                 failed: UID in precondition: {uid}, UID in object meta: {}",
-                old.kind.registry_prefix(),
-                old.key,
-                old.uid()
-            );
-            Err(Status::conflict(&old.kind, &old.key.name, &detail))
-        }
+/// The writer means this very object, not one of the same name.
+pub(super) fn check_uid(old: &Object, uid: &str) -> Result<(), Status> {
+    if uid.is_empty() || uid == old.uid() {
+        return Ok(());
     }
+    let detail = format!(
+        "StorageError: invalid object, Code: 4, Key: {}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {uid}, UID in object meta: {}",
+        old.kind.registry_prefix(),
+        old.key,
+        old.uid()
+    );
+    Err(Status::conflict(&old.kind, &old.key.name, &detail))
 }
 
 /// Puts a new object into the namespace of the request, and gives it its name.
@@ -257,7 +248,9 @@ fn begin(object: &mut Object, strategy: &dyn Strategy, moment: &mut Moment<'_>) 
         object.rename(Key::new(object.key.namespace.clone(), name));
     }
     let (uid, now) = (moment.random.uuid(), moment.now.to_meta());
-    let generation = strategy.tracks_generation().then_some(1);
+    // Kinds that don't count leave the number that they are sent.
+    let sent = object.metadata().generation.filter(|generation| *generation != 0);
+    let generation = if strategy.tracks_generation() { Some(1) } else { sent };
     let metadata = object.metadata_mut();
     metadata.uid = Some(uid);
     metadata.creation_timestamp = Some(now);

@@ -9,7 +9,7 @@ use super::cache::View;
 use super::controller::{Controller, Plan, Watch};
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
-use crate::api::request::{Request, Verb};
+use crate::api::request::{Propagation, Request, Verb};
 use crate::api::{Key, Name, kinds};
 use crate::store::Change;
 
@@ -45,7 +45,8 @@ impl Controller for NamespaceController {
         let kinds: Vec<&KindRef> = view.kinds().iter().filter(|kind| is_content(kind)).collect();
         let left = |kind: &&&KindRef| view.list_of(kind, name).any(|object| !object.is_terminating());
         for kind in kinds.iter().filter(left) {
-            let request = Request::new(&"".into(), Verb::DeleteCollection, kind, Key::new(name.clone(), ""));
+            let mut request = Request::new(&"".into(), Verb::DeleteCollection, kind, Key::new(name.clone(), ""));
+            request.options.propagation = Some(Propagation::Background);
             plan.write(request, "its namespace terminates");
         }
         if !plan.is_empty() {

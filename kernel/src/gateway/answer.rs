@@ -2,15 +2,18 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response as HttpResponse, StatusCode, header};
+use cluster_core::api::kind::Resource;
 use cluster_core::api::object::Object;
 use cluster_core::api::request::{Answer, List, Request, Response, Verb};
 use cluster_core::api::status::Status;
 use cluster_core::apiserver::managed;
 use cluster_core::apiserver::table::ListMeta;
+use k8s_openapi::api::core::v1::Binding;
 use serde_json::{Map, Value, json};
 
 use super::accept::{Form, Syntax, Wanted};
 use super::handle::Reply;
+use super::order;
 use super::query::Query;
 
 pub fn reply(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> HttpResponse<Body> {
@@ -34,11 +37,11 @@ fn without_deprecation(request: &Request, reply: Reply, wanted: Wanted, query: &
         }
         Reply::Response(Response::List(list)) => value(StatusCode::OK, &list_json(&list, wanted.form), wanted),
         Reply::Response(Response::Object(answer)) => {
-            let orders = request.verb == Verb::Create && !request.subresource.is_empty();
+            let orders = request.verb == Verb::Create && (!request.subresource.is_empty() || is_order(request));
             let code = if answer.created || orders { StatusCode::CREATED } else { StatusCode::OK };
             let body = match request.verb {
                 Verb::Delete if answer.deleted => deleted(request, &answer),
-                Verb::Create if matches!(request.subresource, "binding" | "eviction") => success(code),
+                Verb::Create if is_order(request) => success(code),
                 _ => object(&answer.object, wanted.form),
             };
             let mut response = value(code, &body, wanted);
@@ -103,6 +106,11 @@ fn list_json(list: &List, form: Form) -> Value {
     json!({"kind": kind, "apiVersion": version, "metadata": ListMeta::of(list).to_json(), "items": items})
 }
 
+/// A create that leaves no object of its own.
+fn is_order(request: &Request) -> bool {
+    matches!(request.subresource, "binding" | "eviction") || request.kind.slot == Binding::kind().slot
+}
+
 /// `Success` of an order that has no object to show.
 fn success(code: StatusCode) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code.as_u16()})
@@ -134,8 +142,8 @@ pub fn status(status: &Status) -> HttpResponse<Body> {
 pub fn value(code: StatusCode, value: &Value, wanted: Wanted) -> HttpResponse<Body> {
     let (content_type, text) = match (wanted.syntax, wanted.pretty) {
         (Syntax::Yaml, _) => ("application/yaml", crate::yaml::print(value)),
-        (Syntax::Json, true) => ("application/json", format!("{value:#}")),
-        (Syntax::Json, false) => ("application/json", value.to_string()),
+        (Syntax::Json, true) => ("application/json", order::pretty(value)),
+        (Syntax::Json, false) => ("application/json", order::line(value)),
     };
     bytes(code, content_type, text)
 }

@@ -15,6 +15,7 @@ mod kubeconfig;
 mod live;
 mod metrics;
 mod openapi;
+mod order;
 mod protobuf;
 mod query;
 mod route;

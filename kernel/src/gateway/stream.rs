@@ -17,6 +17,7 @@ use super::accept::{Form, Wanted};
 use super::answer;
 use super::handle::gone;
 use super::live::Live;
+use super::order;
 use super::query::Query;
 
 /// A watch that names no end lasts this long (`--min-request-timeout` is 30 minutes, and up to twice that).
@@ -107,7 +108,7 @@ fn line(watch: &OpenWatch, told: &Told, form: Form, table: Option<Value>) -> Str
         Told::Event(event_type, object) => (event_type.as_str(), table.unwrap_or_else(|| answer::object(object, form))),
         Told::Bookmark { revision, initial } => ("BOOKMARK", bookmark(watch, *revision, *initial, form)),
     };
-    format!("{}\n", json!({"type": event_type, "object": object}))
+    format!("{{\"type\":\"{event_type}\",\"object\":{}}}\n", order::line(&object))
 }
 
 /// An object of the watched kind with nothing but its revision.

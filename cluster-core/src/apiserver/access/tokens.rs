@@ -48,6 +48,14 @@ pub fn issue(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>)
     let account = read::existing(server, request)?;
     let name = &account.key.name;
     check_place(&asked, &account)?;
+    if !asked.uid().is_empty() && asked.uid() != account.uid() {
+        let detail = format!(
+            "the UID in the token request ({}) does not match the UID of the service account ({})",
+            asked.uid(),
+            account.uid()
+        );
+        return Err(Status::precondition_failed(TokenRequest::kind(), name, &detail));
+    }
     let spec = asked.spec_mut::<TokenRequest>();
     if spec.audiences.as_ref().is_none_or(Vec::is_empty) {
         spec.audiences = Some(vec![ISSUER.into()]);
@@ -80,6 +88,7 @@ pub fn issue(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>)
     status.token = Some(sign(&**signer, &claims));
     status.expiration_timestamp = Some((moment.now + Duration::from_secs(seconds.unsigned_abs())).to_meta());
     asked.rename(account.key.clone());
+    asked.metadata_mut().uid = account.metadata().uid.clone();
     asked.metadata_mut().creation_timestamp = Some(moment.now.to_meta());
     Ok(Response::Object(Answer { object: asked, created: true, deleted: false, warnings: warnings.into() }))
 }
@@ -343,3 +352,55 @@ pub fn keys(server: &ApiServer) -> Value {
 
 /// A signer that others can hold, too.
 pub type SharedSigner = Arc<dyn TokenSigner>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::request::{Body, Verb};
+    use crate::{Cluster, Config};
+
+    /// Signs nothing away.
+    #[derive(Debug)]
+    struct Echo;
+
+    impl TokenSigner for Echo {
+        fn sign(&self, message: &[u8]) -> Vec<u8> {
+            message.to_vec()
+        }
+
+        fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+            message == signature
+        }
+
+        fn public_key(&self) -> Value {
+            json!({"alg": "echo", "kid": "1"})
+        }
+    }
+
+    #[test]
+    fn a_token_request_is_answered_with_the_account_that_it_is_about() {
+        let mut cluster = Cluster::new(Config { nodes: 0, signer: Some(Arc::new(Echo)), ..Config::default() });
+        let actor = "kubectl".into();
+        let account = Object::from_json(ServiceAccount::kind(), json!({"metadata": {"name": "a", "namespace": "default"}}));
+        let account = cluster.request(Request::create(&actor, account.unwrap())).unwrap().object().unwrap();
+        let mut ask = |metadata: Value| {
+            let key = Key::new("default", "a");
+            let mut request = Request::new(&actor, Verb::Create, ServiceAccount::kind(), key);
+            request.subresource = "token";
+            request.body = Body::Json(json!({"metadata": metadata, "spec": {}}));
+            cluster.request(request).map(|response| response.object().unwrap().to_json())
+        };
+        let answer = ask(json!({})).unwrap();
+        assert_eq!(answer["metadata"]["uid"], account.uid());
+        assert_eq!(answer["spec"], json!({"audiences": [ISSUER], "boundObjectRef": null, "expirationSeconds": 3600}));
+        let refused = ask(json!({"uid": "other"})).unwrap_err();
+        assert_eq!(
+            refused.message,
+            format!(
+                "Operation cannot be fulfilled on TokenRequest.authentication.k8s.io \"a\": the UID in the token request \
+                 (other) does not match the UID of the service account ({})",
+                account.uid()
+            )
+        );
+    }
+}

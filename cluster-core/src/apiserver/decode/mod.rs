@@ -75,7 +75,7 @@ fn unreadable(found: &Kind, wanted: &Kind, problem: &str) -> Status {
 }
 
 /// apiVersion and kind may be left out; else they are those of the URL.
-fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
+pub fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
     let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let expected = kind.api_version();
     let (version, name) = (text("apiVersion").unwrap_or(&expected), text("kind").unwrap_or(&kind.kind));

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::decode::text;
 use super::managed::go;
-use super::{ApiServer, decode, managed, versions};
+use super::{ApiServer, decode, managed, versions, write};
 use crate::api::object::Object;
 use crate::api::request::{Body, PatchType, Request, Verb};
 use crate::api::schema::Schema;
@@ -127,13 +127,11 @@ fn other_kind(server: &ApiServer, request: &Request, value: &Value) -> Option<St
 }
 
 /// The object is the one that the URL names.
-fn check_place(object: &Object, request: &Request) -> Result<(), Status> {
+pub fn check_place(object: &Object, request: &Request) -> Result<(), Status> {
     let wanted = &request.key;
     let namespace = object.metadata().namespace.as_deref().unwrap_or_default();
     if request.kind.namespaced && !namespace.is_empty() && *namespace != *wanted.namespace {
-        return Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+        return Err(Status::bad_request(write::OTHER_NAMESPACE));
     }
     let name = &object.key.name;
     if name.is_empty() {

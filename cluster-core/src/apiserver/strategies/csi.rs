@@ -81,6 +81,11 @@ impl Strategy for Drivers {
         true
     }
 
+    /// Counts changes, though a new one has none.
+    fn changes_generation(&self, old: &Object, new: &Object) -> bool {
+        !new.same_spec(old)
+    }
+
     fn needs_resource_version(&self) -> bool {
         true
     }
@@ -161,10 +166,6 @@ impl Strategy for StorageCapacities {
         causes.immutable(&Path::new("nodeTopology"), &old.node_topology, &new.node_topology);
         causes.immutable(&Path::new("storageClassName"), &old.storage_class_name, &new.storage_class_name);
         causes.into()
-    }
-
-    fn returns_deleted(&self) -> bool {
-        true
     }
 
     fn needs_resource_version(&self) -> bool {

@@ -46,15 +46,16 @@ impl Strategy for Rules {
         Ok(())
     }
 
-    fn prepare_delete(&self, object: &mut Object, moment: &Moment<'_>) {
-        let finalizers = object.metadata().finalizers.as_deref().unwrap_or_default();
-        if object.is_terminating() || finalizers.iter().any(|known| known == lifecycle::CLEANUP) {
-            return;
+    /// Its resources go first.
+    fn begin_end(&self, object: &mut Object, moment: &Moment<'_>) -> bool {
+        let finalizers = object.metadata_mut().finalizers.get_or_insert_default();
+        if !finalizers.iter().any(|known| known == lifecycle::CLEANUP) {
+            finalizers.push(lifecycle::CLEANUP.to_owned());
         }
-        object.metadata_mut().finalizers.get_or_insert_default().push(lifecycle::CLEANUP.to_owned());
         let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         let condition = ("Terminating", "True", "InstanceDeletionPending", message);
         lifecycle::set_condition(object.status_mut::<CustomResourceDefinition>(), condition, moment);
+        true
     }
 
     fn validate(&self, object: &Object) -> Vec<Cause> {

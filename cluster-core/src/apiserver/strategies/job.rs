@@ -99,6 +99,10 @@ impl Strategy for Rules {
         warnings::workload(old, new, || warnings::job("spec", new.spec::<Job>()))
     }
 
+    fn orphans_dependents(&self) -> bool {
+        true
+    }
+
     fn tracks_generation(&self) -> bool {
         true
     }

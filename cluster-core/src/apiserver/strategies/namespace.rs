@@ -44,6 +44,16 @@ impl Strategy for Rules {
         Ok(())
     }
 
+    /// The namespace controller empties it first.
+    fn begin_end(&self, object: &mut Object, _: &Moment<'_>) -> bool {
+        object.status_mut::<Namespace>().phase = Some("Terminating".into());
+        true
+    }
+
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn validate(&self, object: &Object) -> Vec<Cause> {
         let mut causes = Causes::new();
         for (index, finalizer) in object.spec::<Namespace>().finalizers.iter().flatten().enumerate() {
@@ -55,5 +65,39 @@ impl Strategy for Rules {
             }
         }
         causes.into()
+    }
+
+    fn validate_status_update(&self, _: &Object, new: &Object) -> Vec<Cause> {
+        let (phase, empty) = if new.is_terminating() { ("Terminating", "not empty") } else { ("Active", "empty") };
+        let mut causes = Causes::new();
+        let sent = new.status::<Namespace>().phase.as_deref().unwrap_or_default();
+        if sent != phase {
+            let detail = format!("may only be '{phase}' if `deletionTimestamp` is {empty}");
+            causes.invalid(&Path::new("status.Phase"), sent, detail);
+        }
+        causes.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::apiserver::strategies::testing::{Api, told};
+
+    #[test]
+    fn the_phase_of_a_namespace_follows_its_deletion() {
+        let mut api = Api::new::<Namespace>();
+        api.create(json!({"metadata": {"name": "x"}})).unwrap();
+        assert_eq!(
+            told(api.merge_status("x", json!({"status": {"phase": "Terminating"}}))),
+            ["status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"]
+        );
+        api.delete("x").unwrap();
+        assert_eq!(
+            told(api.merge_status("x", json!({"status": {"phase": "Active"}}))),
+            ["status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"]
+        );
     }
 }

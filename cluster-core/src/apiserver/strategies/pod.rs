@@ -98,15 +98,15 @@ impl Strategy for Rules {
         true
     }
 
-    fn grace_period_seconds(&self, object: &Object, requested: Option<i64>) -> i64 {
+    fn grace_period_seconds(&self, object: &Object, requested: Option<i64>) -> Option<i64> {
         let (spec, phase) = (object.spec::<Pod>(), object.status::<Pod>().phase.as_deref());
         // Nobody would confirm the end of a pod that is on no node, or has ended already.
         if spec.node_name.is_none() || matches!(phase, Some("Succeeded" | "Failed")) {
-            return 0;
+            return Some(0);
         }
         match requested.or(spec.termination_grace_period_seconds).unwrap_or(0) {
-            negative if negative < 0 => 1,
-            seconds => seconds,
+            negative if negative < 0 => Some(1),
+            seconds => Some(seconds),
         }
     }
 }

@@ -31,6 +31,10 @@ impl Strategy for Rules {
         }
     }
 
+    fn returns_deleted(&self) -> bool {
+        true
+    }
+
     fn tracks_generation(&self) -> bool {
         true
     }

@@ -76,6 +76,10 @@ impl Strategy for Rules {
         })
     }
 
+    fn orphans_dependents(&self) -> bool {
+        true
+    }
+
     fn tracks_generation(&self) -> bool {
         true
     }

@@ -9,7 +9,7 @@ use crate::api::quantity;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
-use crate::apiserver::validation::{names, selectors};
+use crate::apiserver::validation::{internal_types, names, selectors};
 use crate::apiserver::{ApiServer, Moment};
 
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
@@ -85,8 +85,9 @@ impl Strategy for Rules {
             SOURCES.iter().map(|source| spec[source].clone()).collect()
         };
         if sources(before) != sources(after) {
-            let detail = "spec.persistentvolumesource is immutable after creation";
-            causes.forbidden(&Path::new("spec.persistentvolumesource"), detail);
+            let diff = internal_types::volume_source_diff(before, after);
+            let detail = format!("spec.persistentvolumesource is immutable after creation\n{diff}");
+            causes.forbidden(&Path::new("spec.persistentvolumesource"), &detail);
         }
         causes.immutable(&Path::new("spec.volumeMode"), &before.volume_mode, &after.volume_mode);
         if before.node_affinity.is_some() {
@@ -218,7 +219,11 @@ mod tests {
         assert_eq!(made["status"]["phase"], "Pending");
         assert_eq!(
             api.merge_refusal("a", json!({"spec": {"hostPath": {"path": "/e"}}})),
-            ["spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation"]
+            [
+                "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n@@ -2,7 \
+                 +2,7 @@\n  \"GCEPersistentDisk\": null,\n  \"AWSElasticBlockStore\": null,\n  \"HostPath\": {\n-  \"Path\": \
+                 \"/d\",\n+  \"Path\": \"/e\",\n   \"Type\": \"\"\n  },\n  \"Glusterfs\": null,\n"
+            ]
         );
         assert_eq!(
             api.refusal(json!({"metadata": {"name": "b"}, "spec": {"accessModes": ["Often"]}})),

@@ -11,7 +11,7 @@ use crate::api::quantity;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
-use crate::apiserver::validation::{names, selectors};
+use crate::apiserver::validation::{internal_types, names, selectors};
 use crate::apiserver::{ApiServer, Moment};
 
 pub(super) const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -41,10 +41,14 @@ impl Strategy for Rules {
         let (before, after) = (old.spec::<PersistentVolumeClaim>(), new.spec::<PersistentVolumeClaim>());
         let (mut causes, path) = (Causes::new(), Path::new("spec"));
         let is_bound = new.status::<PersistentVolumeClaim>().phase.as_deref() == Some("Bound");
-        if !same_but_for_growth(before, after, is_bound) {
-            let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
-                          bound claims";
-            causes.forbidden(&path, detail);
+        let kept = with_mutable_parts_of(before, after, is_bound);
+        if kept != *before {
+            let diff = internal_types::claim_spec_diff(before, &kept);
+            let detail = format!(
+                "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+                 claims\n{diff}"
+            );
+            causes.forbidden(&path, &detail);
         }
         let size = |spec: &PersistentVolumeClaimSpec| requested(spec).map_or(0, quantity::millis);
         if size(after) < size(before) {
@@ -84,8 +88,13 @@ fn requested(spec: &PersistentVolumeClaimSpec) -> Option<&Quantity> {
     spec.resources.as_ref()?.requests.as_ref()?.get("storage")
 }
 
-/// A claim may be given its volume once, and a bound one may ask for more, or for another class of attributes.
-fn same_but_for_growth(before: &PersistentVolumeClaimSpec, after: &PersistentVolumeClaimSpec, is_bound: bool) -> bool {
+/// The new spec, with everything that may change put back: a claim may be given its volume once, and a bound one may ask
+/// for more, or for another class of attributes.
+fn with_mutable_parts_of(
+    before: &PersistentVolumeClaimSpec,
+    after: &PersistentVolumeClaimSpec,
+    is_bound: bool,
+) -> PersistentVolumeClaimSpec {
     let mut after = after.clone();
     if before.volume_name.as_deref().unwrap_or_default().is_empty() {
         after.volume_name = before.volume_name.clone();
@@ -101,7 +110,7 @@ fn same_but_for_growth(before: &PersistentVolumeClaimSpec, after: &PersistentVol
             requests.insert("storage".into(), size.clone());
         }
     }
-    after == *before
+    after
 }
 
 fn claim(causes: &mut Causes, path: &Path, spec: &PersistentVolumeClaimSpec) {
@@ -202,7 +211,8 @@ mod tests {
         let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
         let refused = [
             "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for \
-             bound claims",
+             bound claims\n@@ -6,7 +6,7 @@\n  \"Resources\": {\n   \"Limits\": null,\n   \"Requests\": {\n-   \"storage\": \
+             \"1Gi\"\n+   \"storage\": \"2Gi\"\n   }\n  },\n  \"VolumeName\": \"\",\n",
         ];
         assert_eq!(api.merge_refusal("a", more.clone()), refused);
         let bound = json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}});

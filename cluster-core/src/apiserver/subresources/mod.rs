@@ -1,7 +1,7 @@
 //! Subresources beside `status`: one file each, one line in [`HANDLERS`].
 
 mod approval;
-mod binding;
+pub mod binding;
 mod eviction;
 mod finalize;
 mod pod_spec;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{ApiServer, Moment};
+use super::{ApiServer, Moment, write};
 use crate::api::request::{Body, Request, Response, Verb};
 use crate::api::status::Status;
 
@@ -43,6 +43,15 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
 fn refuse_verb(request: &Request) -> Status {
     debug_assert!(!matches!(request.verb, Verb::Watch));
     Status::method_not_allowed("the server does not allow this method on the requested resource")
+}
+
+/// An order names the namespace of its URL, or none.
+fn check_namespace(body: &Value, request: &Request) -> Result<(), Status> {
+    match body.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default() {
+        "" => Ok(()),
+        namespace if *namespace == *request.key.namespace => Ok(()),
+        _ => Err(Status::bad_request(write::OTHER_NAMESPACE)),
+    }
 }
 
 fn body(request: &Request) -> Cow<'_, Value> {

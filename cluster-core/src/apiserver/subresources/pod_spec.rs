@@ -8,7 +8,7 @@ use crate::api::request::{Request, Response, Verb};
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategies::pod::qos_class;
 use crate::apiserver::validation::field::{Causes, Path};
-use crate::apiserver::validation::pod;
+use crate::apiserver::validation::{internal_types, pod};
 use crate::apiserver::{ApiServer, Moment, answer, decode, defaults, managed, patch, read};
 
 pub fn ephemeral_containers(
@@ -24,12 +24,14 @@ pub fn ephemeral_containers(
         let path = Path::new("spec.ephemeralContainers");
         for before in old.spec::<Pod>().ephemeral_containers.iter().flatten() {
             let after = spec.ephemeral_containers.iter().flatten().find(|after| after.name == before.name);
-            let verb = match after {
-                None => "removed\n",
-                Some(after) if after != before => "changed\n@@",
+            let change = match after {
+                None => "removed\n".to_owned(),
+                Some(after) if after != before => {
+                    format!("changed\n{}", internal_types::ephemeral_container_diff(before, after))
+                }
                 Some(_) => continue,
             };
-            let detail = format!("existing ephemeral containers {:?} may not be {verb}", before.name);
+            let detail = format!("existing ephemeral containers {:?} may not be {change}", before.name);
             causes.forbidden(&path, &detail);
         }
         spec

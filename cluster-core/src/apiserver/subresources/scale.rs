@@ -10,18 +10,16 @@ use serde_json::{Value, json};
 use crate::api::kind::{KindRef, scale_kind};
 use crate::api::managed::{Entry, Managed};
 use crate::api::object::Object;
-use crate::api::request::{PatchType, Request, Response, Verb};
-use crate::api::schema::Schema;
+use crate::api::request::{Answer, PatchType, Request, Response, Verb};
 use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::write::{self, Managers};
-use crate::apiserver::{ApiServer, Moment, answer, custom, managed, patch, read};
+use crate::apiserver::{ApiServer, Moment, answer, custom, decode, managed, patch, read};
 
 static SCALE: LazyLock<KindRef> = LazyLock::new(scale_kind);
 
 pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
     let old = read::existing(server, request)?;
-    let mut scale = scale_of(&old);
     let as_scale = Request { kind: SCALE.clone(), ..request.clone() };
     let mut applied = None;
     if request.verb == Verb::Get
@@ -30,26 +28,36 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
     {
         return Err(Status::internal(format!("the spec replicas field {path:?} does not exist")));
     }
-    match request.verb {
-        Verb::Get => return object(scale, &old).map(answer),
+    let (scale, warnings) = match request.verb {
+        Verb::Get => return object(scale_of(&old), &old).map(answer),
         Verb::Patch(PatchType::Apply) => {
             let config = patch::body(request)?;
             patch::apply::check(config, &SCALE)?;
             let apply = patch::apply::applied(&as_scale, config, moment.now);
             apply.check()?;
-            let (value, managers) = apply.apply(Some(&scale), &managed::scale::of_scale(managed::entries(&old)))?;
-            (scale, applied) = (value, Some(managers));
+            let managers = managed::scale::of_scale(managed::entries(&old));
+            let (value, managers) = apply.apply(Some(&scale_of(&old)), &managers)?;
+            applied = Some(managers);
+            decode::json(&SCALE, &value, request.options.field_validation)
+                .map_err(|status| Status::unexplained(status.message))?
         }
-        Verb::Patch(_) => patch::change(&mut scale, &as_scale, Schema::of(&SCALE))?,
-        _ => scale = super::body(request).into_owned(),
-    }
-    let replicas = match scale.pointer("/spec/replicas") {
-        None | Some(Value::Null) => 0,
-        Some(replicas) => replicas.as_i64().ok_or_else(|| Status::bad_request("spec.replicas: expected an integer"))?,
+        Verb::Patch(_) => patch::apply_to(server, &as_scale, &object(scale_of(&old), &old)?)?,
+        _ => {
+            let (scale, warnings) = decode::body(&as_scale)?;
+            patch::check_place(&scale, request)?;
+            (scale, warnings)
+        }
     };
-    if custom_paths(&old).is_none() && (replicas < 0 || replicas > i64::from(i32::MAX)) {
+    let (revision, uid) = (scale.revision, scale.uid());
+    let scale = scale.to_json();
+    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+    let is_custom = custom_paths(&old).is_some();
+    if !is_custom && replicas < 0 {
         let cause = Cause::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
         return Err(Status::invalid(&SCALE, &old.key.name, vec![cause]));
+    }
+    if !is_custom && !uid.is_empty() && uid != old.uid() {
+        return Err(of_another(&old, uid));
     }
     let mut json = old.to_json();
     match custom_paths(&old) {
@@ -57,17 +65,24 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         None => json["spec"]["replicas"] = replicas.into(),
     }
     let mut new = Object::from_json(&old.kind, json).map_err(|error| Status::internal(error.message))?;
-    new.revision = match scale.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
-        Some(text) if !text.is_empty() => text.parse().unwrap_or(0),
-        _ => old.revision,
-    };
+    new.revision = if revision == 0 { old.revision } else { revision };
     new.managed = managers(&old, &new, applied, &as_scale);
     let whole = Request { subresource: "", ..request.clone() };
-    let written = write::replace(server, &whole, old, new, Managers::Known, Vec::new(), moment)?;
-    match written.object() {
-        Some(written) => object(scale_of(&written), &written).map(answer),
-        None => Err(Status::internal("the workload was not written")),
-    }
+    let written = write::replace(server, &whole, old, new, Managers::Known, warnings, moment)?;
+    let Response::Object(written) = written else { return Err(Status::internal("the workload was not written")) };
+    let scale = object(scale_of(&written.object), &written.object)?;
+    Ok(Response::Object(Answer { object: scale, ..written }))
+}
+
+/// The scale is that of another workload of the same name.
+fn of_another(old: &Object, uid: &str) -> Status {
+    let detail = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.uid());
+    let mut refused = Status::conflict(&old.kind, &old.key.name, &detail);
+    let resource = format!("{}/scale", old.kind.resource);
+    let group = if old.kind.group.is_empty() { String::new() } else { format!(".{}", old.kind.group) };
+    refused.message = format!("Operation cannot be fulfilled on {resource}{group} \"{}\": {detail}", old.key.name);
+    refused.details.get_or_insert_default().kind = resource;
+    refused
 }
 
 /// Who manages the workload's fields after a write of its scale.
@@ -123,9 +138,13 @@ fn scale_of(workload: &Object) -> Value {
             "name": &*workload.key.name, "namespace": &*workload.key.namespace, "uid": workload.uid(),
             "resourceVersion": workload.revision.to_string(), "creationTimestamp": metadata.creation_timestamp,
         },
-        "spec": {"replicas": count(&spec)},
+        "spec": {},
         "status": {"replicas": count(&status)},
     });
+    let replicas = count(&spec);
+    if replicas != 0 {
+        scale["spec"]["replicas"] = replicas.into();
+    }
     if let Some(paths) = paths {
         let selector = paths.label_selector_path.as_deref().and_then(|path| json.pointer(&pointer(path))?.as_str());
         if let Some(text) = selector.filter(|text| !text.is_empty()) {
@@ -157,11 +176,11 @@ fn object(scale: Value, workload: &Object) -> Result<Object, Status> {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use crate::api::Key;
     use crate::api::kind::KindRef;
-    use crate::api::request::{PatchType, Request};
+    use crate::api::request::{Body, PatchType, Request, Verb};
     use crate::{Cluster, Config};
 
     #[test]
@@ -191,8 +210,29 @@ mod tests {
         let web = cluster.get::<Deployment>("default", "web").unwrap();
         assert_eq!((web.spec::<Deployment>().replicas, web.metadata().generation), (Some(3), Some(2)));
 
-        request.body = crate::api::request::Body::Json(json!({"spec": {"replicas": -1}}));
-        let refused = cluster.request(request).unwrap_err();
+        request.body = Body::Json(json!({"spec": {"replicas": -1}}));
+        let refused = cluster.request(request.clone()).unwrap_err();
         assert_eq!((refused.code, refused.causes()[0].field.as_str()), (422, "spec.replicas"));
+
+        request.verb = Verb::Update;
+        let mut put = |body: Value| {
+            request.body = Body::Json(body);
+            cluster.request(request.clone()).map(|response| response.object().unwrap().to_json())
+        };
+        let none = put(json!({"metadata": {"name": "web"}})).unwrap();
+        assert_eq!((&none["spec"], &none["status"]["replicas"]), (&json!({}), &json!(0)));
+        let other = put(json!({"metadata": {"name": "other"}, "spec": {"replicas": 1}})).unwrap_err();
+        assert_eq!(other.message, "the name of the object (other) does not match the name on the URL (web)");
+        let meant = put(json!({"metadata": {"name": "web", "uid": "x"}, "spec": {"replicas": 1}})).unwrap_err();
+        assert!(
+            meant.message.starts_with("Operation cannot be fulfilled on deployments/scale.apps"),
+            "{}",
+            meant.message
+        );
+        let wrong =
+            put(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}})).unwrap_err();
+        let expected = "Deployment in version \"v1\" cannot be handled as a Scale: converting (v1.Deployment) to \
+                        (autoscaling.Scale): unknown conversion";
+        assert_eq!((wrong.code, wrong.message.as_str()), (400, expected));
     }
 }

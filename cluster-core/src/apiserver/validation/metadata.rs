@@ -120,14 +120,12 @@ fn owner_references(causes: &mut Causes, owners: &[OwnerReference], path: &Path)
             Some((_, version)) if version.contains('/') => ("", ""),
             Some(parts) => parts,
         };
-        let fields = [
-            ("apiVersion", version, "version must not be empty"),
-            ("kind", &owner.kind, "must not be empty"),
-            ("name", &owner.name, "must not be empty"),
-            ("uid", &owner.uid, "must not be empty"),
-        ];
-        for (field, _, detail) in fields.iter().filter(|(_, text, _)| text.is_empty()) {
-            causes.invalid(&path.child(field), "", detail);
+        if version.is_empty() {
+            causes.invalid(&path.child("apiVersion"), owner.api_version.as_str(), "version must not be empty");
+        }
+        let fields = [("kind", &owner.kind), ("name", &owner.name), ("uid", &owner.uid)];
+        for (field, _) in fields.iter().filter(|(_, text)| text.is_empty()) {
+            causes.invalid(&path.child(field), "", "must not be empty");
         }
         if (group, version, &*owner.kind) == ("", "v1", "Event") {
             causes.invalid_shown(path, &shown(owner), "/v1, Kind=Event is disallowed from being an owner");

@@ -6,6 +6,7 @@ pub mod containers;
 pub mod cron;
 pub mod env;
 pub mod field;
+pub mod internal_types;
 pub mod job;
 pub mod metadata;
 pub mod mounts;
@@ -27,6 +28,7 @@ pub mod security;
 pub mod selectors;
 pub mod shown;
 pub mod topology;
+pub mod unified_diff;
 pub mod volumes;
 
 /// A text that is not there is the empty one.

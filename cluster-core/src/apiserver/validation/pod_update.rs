@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Affinity, Container, NodeAffinity, NodeSelector
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::field::{Causes, Path};
-use super::{containers, pod, scheduling, text};
+use super::{containers, internal_types, pod, scheduling, text};
 
 const MUTABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
      `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
@@ -36,7 +36,7 @@ pub fn update(causes: &mut Causes, old: (&PodSpec, &ObjectMeta), new: (&PodSpec,
         gated(causes, &path, old, &mut kept);
     }
     if kept != *old {
-        causes.forbidden(&path, &format!("{MUTABLE}\n{}", difference(old, &kept)));
+        causes.forbidden(&path, &format!("{MUTABLE}\n{}", internal_types::pod_spec_diff(old, &kept)));
     }
 }
 
@@ -198,21 +198,4 @@ fn narrows(old: &NodeSelectorTerm, new: &NodeSelectorTerm) -> bool {
     } else {
         starts(&old.match_expressions, &new.match_expressions) && starts(&old.match_fields, &new.match_fields)
     }
-}
-
-/// The fields that differ, with their old and new values.
-fn difference(old: &PodSpec, new: &PodSpec) -> String {
-    let (old, new) = (serde_json::json!(old), serde_json::json!(new));
-    let mut lines = String::from("  core.PodSpec{\n");
-    let (before, after) = (old.as_object(), new.as_object());
-    let fields = before.into_iter().chain(after).flat_map(|fields| fields.keys());
-    for field in fields.collect::<std::collections::BTreeSet<_>>() {
-        let (before, after) = (old.get(field), new.get(field));
-        if before != after {
-            let show = |value: Option<&serde_json::Value>| value.map_or("nil".into(), ToString::to_string);
-            lines.push_str(&format!("- \t{field}: {},\n+ \t{field}: {},\n", show(before), show(after)));
-        }
-    }
-    lines.push_str("  }\n");
-    lines
 }

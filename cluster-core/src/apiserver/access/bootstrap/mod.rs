@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 
 use crate::api::object::Object;
+use crate::apiserver::strategy::strategy;
 use crate::clock::Time;
 use crate::random::Random;
 
@@ -17,9 +18,11 @@ pub fn objects(now: Time, random: &mut Random) -> impl Iterator<Item = Object> {
     static OBJECTS: LazyLock<Vec<Object>> = LazyLock::new(|| roles::all().chain(policy::all()).collect());
     OBJECTS.iter().map(move |object| {
         let mut object = object.clone();
+        let generation = strategy(&object.kind).tracks_generation().then_some(1);
         let metadata = object.metadata_mut();
         metadata.uid = Some(random.uuid());
         metadata.creation_timestamp = Some(now.to_meta());
+        metadata.generation = generation;
         if object.is::<APIService>() {
             for condition in object.status_mut::<APIService>().conditions.iter_mut().flatten() {
                 condition.last_transition_time = Some(now.to_meta());
