@@ -10,7 +10,7 @@ use super::strategy::strategy;
 use super::{ApiServer, Moment, admission, read};
 use crate::api::Key;
 use crate::api::object::Object;
-use crate::api::request::{Answer, List, Propagation, Request, Response};
+use crate::api::request::{Answer, Propagation, Request, Response};
 use crate::api::status::Status;
 use crate::clock::Time;
 
