@@ -472,7 +472,7 @@ mod tests {
         while cluster.scheduler().binding.is_empty() {
             cluster.step();
         }
-        let body = json!({"target": {"kind": "Node", "name": "b"}});
+        let body = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "b"}});
         let request = Request::new(&"learner".into(), Verb::Create, Pod::kind(), Key::new("default", "p"));
         cluster.request(Request { subresource: "binding", body: Body::Json(body), ..request }).unwrap();
         settle(&mut cluster);

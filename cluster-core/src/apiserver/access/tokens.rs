@@ -381,7 +381,8 @@ mod tests {
     fn a_token_request_is_answered_with_the_account_that_it_is_about() {
         let mut cluster = Cluster::new(Config { nodes: 0, signer: Some(Arc::new(Echo)), ..Config::default() });
         let actor = "kubectl".into();
-        let account = Object::from_json(ServiceAccount::kind(), json!({"metadata": {"name": "a", "namespace": "default"}}));
+        let account =
+            Object::from_json(ServiceAccount::kind(), json!({"metadata": {"name": "a", "namespace": "default"}}));
         let account = cluster.request(Request::create(&actor, account.unwrap())).unwrap().object().unwrap();
         let mut ask = |metadata: Value| {
             let key = Key::new("default", "a");

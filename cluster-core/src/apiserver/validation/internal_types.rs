@@ -1,7 +1,7 @@
 //! Objects as kube-apiserver holds them itself: each field by its Go name, also those that nobody has set. Refusals of
 //! changes show two of them side by side.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use k8s_openapi::api::core::v1::{EphemeralContainer, PersistentVolumeClaimSpec, PersistentVolumeSpec, PodSpec};
@@ -65,8 +65,8 @@ struct Field {
     shape: Shape,
 }
 
-static TYPES: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
-    let mut types: HashMap<&str, Vec<Field>> = HashMap::new();
+static TYPES: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+    let mut types: BTreeMap<&str, Vec<Field>> = BTreeMap::new();
     let mut current = "";
     for line in include_str!("internal_types.txt").lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split_whitespace();

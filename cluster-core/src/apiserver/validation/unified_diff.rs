@@ -1,7 +1,7 @@
 //! Two texts compared line by line, with three lines around each change, as Kubernetes' messages show them. Which lines
 //! belong together is decided as in Python's difflib: the longest run that both have, then the same before and behind it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 const CONTEXT: usize = 3;
@@ -55,7 +55,7 @@ fn range(lines: &Range<usize>) -> String {
 }
 
 fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
-    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, &line) in new.iter().enumerate() {
         places.entry(line).or_default().push(place);
     }
@@ -79,7 +79,7 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
 fn common_runs(
     (old, old_range): (&[&str], Range<usize>),
     (new, new_range): (&[&str], Range<usize>),
-    places: &HashMap<&str, Vec<usize>>,
+    places: &BTreeMap<&str, Vec<usize>>,
     runs: &mut Vec<(usize, usize, usize)>,
 ) {
     let (old_start, new_start, length) = longest_run((old, &old_range), (new, &new_range), places);
@@ -94,13 +94,13 @@ fn common_runs(
 fn longest_run(
     (old, old_range): (&[&str], &Range<usize>),
     (new, new_range): (&[&str], &Range<usize>),
-    places: &HashMap<&str, Vec<usize>>,
+    places: &BTreeMap<&str, Vec<usize>>,
 ) -> (usize, usize, usize) {
     let mut best = (old_range.start, new_range.start, 0);
     // By its last line in the new text, the length of the run that ends at the line of the old text before this one.
-    let mut ending: HashMap<usize, usize> = HashMap::new();
+    let mut ending: BTreeMap<usize, usize> = BTreeMap::new();
     for place in old_range.clone() {
-        let mut ending_here = HashMap::new();
+        let mut ending_here = BTreeMap::new();
         for &other in places.get(old[place]).into_iter().flatten().filter(|other| new_range.contains(*other)) {
             let length = 1 + other.checked_sub(1).and_then(|before| ending.get(&before)).copied().unwrap_or(0);
             ending_here.insert(other, length);
