@@ -261,8 +261,8 @@ mod tests {
     fn events_to_a_controller_are_lost_where_its_process_hears_them() {
         let mut session = session();
         run(&mut session, "kubectl create deployment web --image=nginx --replicas=3");
-        let told = run(&mut session, "%drop replicaset-controller Pod 3");
-        assert_eq!(told, "the next 3 event(s) to kube-controller-manager will be lost\n");
+        let told = run(&mut session, "%drop replicaset-controller Pod 4");
+        assert_eq!(told, "the next 4 event(s) to kube-controller-manager will be lost\n");
         run(&mut session, "kubectl get pods -o name | head -1 | xargs kubectl delete");
         assert_eq!(run(&mut session, PODS), "2\n");
         run(&mut session, "%advance 10m");
