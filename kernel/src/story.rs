@@ -142,6 +142,8 @@ fn write_deed(write: &RequestEntry, japanese: bool) -> Option<(String, String)> 
         }
         (_, _, None, _) => say("作成", "created"),
         (_, _, Some(_), None) => say("削除完了", "removed"),
+        // That its time has become shorter goes without saying.
+        (Verb::Delete, _, Some(before), _) if before.is_terminating() => return None,
         (Verb::Delete, ..) => say("削除を指示", "marked for deletion"),
         (_, "status", Some(before), Some(after)) if object.is::<Pod>() => match (pod_state(before), pod_state(after)) {
             (was, is) if was == is => return None,
