@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Container as ContainerSpec, PersistentVolumeClaim, Pod, Secret, Volume};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Container as ContainerSpec, PersistentVolumeClaim, Pod, PodSpec, Secret, Volume,
+};
 
 use super::worker::{Role, Stage, Step, Worker};
 use super::{Task, Turn, script};
@@ -13,6 +15,7 @@ use crate::api::object::Object;
 use crate::api::request::Request;
 use crate::clock::Class;
 use crate::runtime::container::{Config, Handle, Identity};
+use crate::runtime::volumes::Mount;
 use crate::runtime::{Pulled, Runtime, images};
 use crate::trace::{Causes, ContainerPhase, Sequence, What};
 
@@ -197,6 +200,7 @@ impl Worker {
             command: spec.command.clone().unwrap_or_default(),
             args: spec.args.clone().unwrap_or_default(),
             environment,
+            mounts: mounts(spec, self.spec()),
             ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
             exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
             attempt,
@@ -311,6 +315,15 @@ fn what_lacks(volume: &Volume, pod: &Object, turn: &mut Turn<'_>) -> Option<Stri
 
 fn exists<K: Resource>(namespace: &str, name: &str, turn: &mut Turn<'_>) -> bool {
     turn.world.request(Request::get::<K>(turn.actor, namespace, name)).is_ok()
+}
+
+/// Where a container has the pod's own volumes, which begin empty.
+fn mounts(spec: &ContainerSpec, pod: &PodSpec) -> Vec<Mount> {
+    let is_shared = |name: &str| pod.volumes.iter().flatten().any(|v| v.name == name && v.empty_dir.is_some());
+    let mounts = spec.volume_mounts.iter().flatten().filter(|mount| mount.sub_path.is_none() && is_shared(&mount.name));
+    mounts
+        .map(|mount| Mount { volume: mount.name.as_str().into(), path: mount.mount_path.trim_end_matches('/').into() })
+        .collect()
 }
 
 /// As Go prints a duration, cut to milliseconds: `1.2s`, `350ms`.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::programs::Process;
 use super::shell::Files;
+use super::volumes::Mount;
 use crate::api::{Key, Name};
 use crate::clock::Time;
 use crate::trace::{ContainerEntry, ContainerPhase};
@@ -46,6 +47,8 @@ pub struct Config {
     pub command: Vec<String>,
     pub args: Vec<String>,
     pub environment: Vec<(String, String)>,
+    /// Where it has which of the volumes that its pod's containers share.
+    pub mounts: Vec<Mount>,
     /// The ports that its manifest says it listens on; a program that the table does not know listens on these.
     pub ports: Vec<u16>,
     /// It ends with this code as soon as it has started, whatever its program is.
@@ -81,6 +84,7 @@ pub struct Container {
     /// A fault can make its service fail while the process lives on.
     pub healthy: bool,
     pub ports: Arc<[u16]>,
+    pub mounts: Arc<[Mount]>,
     pub(super) process: Process,
     /// The process as it was before its first step.
     fresh: Process,
@@ -104,6 +108,7 @@ impl Container {
             finished_at: Time::ZERO,
             healthy: true,
             ports: config.ports.into(),
+            mounts: config.mounts.into(),
             process,
             fresh,
             files: Files::new(),

@@ -195,6 +195,7 @@ impl Host {
             command: Vec::new(),
             args: order.command.clone(),
             environment: order.environment.clone(),
+            mounts: Vec::new(),
             ports: Vec::new(),
             exit: None,
             attempt: 0,

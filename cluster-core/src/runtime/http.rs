@@ -53,7 +53,23 @@ impl Container {
             return Ok(Answer { status: 503, body: "unhealthy\n".into() });
         }
         let site = self.process.site().map_or(Site::NotHttp, |(_, site)| site);
+        if let Site::Page { root, .. } = site
+            && self.mounts.iter().any(|mount| mount.path == root)
+        {
+            return Ok(self.document(root, path.split('?').next().unwrap_or_default()));
+        }
         Ok(answer(site, path, &self.identity.pod.name))
+    }
+
+    /// A file below the root of the documents; a folder means its index, which may not be listed without one.
+    fn document(&self, root: &str, place: &str) -> Answer {
+        let is_folder = place.is_empty() || place.ends_with('/');
+        let path = format!("{root}/{}{}", place.trim_start_matches('/'), if is_folder { "index.html" } else { "" });
+        match self.files.get(&path) {
+            Some(body) => Answer { status: 200, body: body.clone() },
+            None if is_folder => Answer { status: 403, body: "403 Forbidden\n".into() },
+            None => Answer { status: 404, body: "404 Not Found\n".into() },
+        }
     }
 }
 
@@ -61,12 +77,12 @@ fn answer(site: Site, path: &str, host: &str) -> Answer {
     let (place, query) = path.split_once('?').unwrap_or((path, ""));
     let ok = |body: String| Answer { status: 200, body };
     match site {
-        Site::Page(page) if matches!(place, "" | "/" | "/index.html") => ok(page.into()),
+        Site::Page { index, .. } if matches!(place, "" | "/" | "/index.html") => ok(index.into()),
         Site::Netexec if place == "/hostname" => ok(host.into()),
         Site::Netexec if matches!(place, "/" | "/healthz" | "/clientip") => ok(format!("NOW: {host}")),
         Site::Netexec if place == "/echo" => ok(query.strip_prefix("msg=").unwrap_or_default().into()),
         Site::Anything => ok(format!("Hello from {host}\n")),
-        Site::Page(_) | Site::Netexec => Answer { status: 404, body: "404 Not Found\n".into() },
+        Site::Page { .. } | Site::Netexec => Answer { status: 404, body: "404 Not Found\n".into() },
         // A reply that is no HTTP.
         Site::NotHttp => Answer { status: 0, body: String::new() },
     }

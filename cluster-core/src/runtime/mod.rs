@@ -7,6 +7,7 @@ pub mod http;
 pub mod images;
 pub mod programs;
 pub mod shell;
+pub mod volumes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::world::{Event, World};
 use container::{Config, Container, Handle, Identity, Sandbox, State};
 use images::Image;
 use programs::{OnTerm, Turn};
+use volumes::Volumes;
 
 /// What comes due in a runtime, with the boot of the machine that asked for it.
 #[derive(Clone, Debug)]
@@ -75,6 +77,7 @@ pub struct Runtime {
     containers: imbl::OrdMap<Handle, Arc<Container>>,
     images: imbl::OrdMap<Name, Image>,
     pulls: imbl::OrdMap<Name, Pull>,
+    volumes: Volumes,
     next_handle: Handle,
     last_host_number: u8,
 }
@@ -96,6 +99,7 @@ impl Runtime {
             containers: imbl::OrdMap::new(),
             images: imbl::OrdMap::new(),
             pulls: imbl::OrdMap::new(),
+            volumes: Volumes::new(),
             next_handle: 1,
             last_host_number: 1,
         }
@@ -209,6 +213,7 @@ impl Runtime {
         for handle in gone {
             self.containers.remove(&handle);
         }
+        self.remove_volumes(pod_uid);
         let of = sandbox_identity(&sandbox);
         Some(self.record(&self.client, causes, &of, ContainerPhase::SandboxRemoved, world))
     }
@@ -241,7 +246,8 @@ impl Runtime {
             None => Name::from(""),
         };
         let sequence = self.record(&self.client, causes, &config.identity, ContainerPhase::Created, world);
-        let container = Container::new(container_id(world), image_id, config, world.now);
+        let mut container = Container::new(container_id(world), image_id, config, world.now);
+        self.fill_volumes(&mut container);
         self.containers.insert(handle, Arc::new(container));
         (handle, sequence)
     }
@@ -306,7 +312,9 @@ impl Runtime {
     /// Runs a command in a running container, to its end.
     pub fn exec(&mut self, handle: Handle, command: &[String], now: Time) -> Option<shell::Exec> {
         let container = self.container_mut(handle).filter(|container| container.is_running())?;
-        Some(shell::exec(command, &container.identity.pod.name, container.healthy, &mut container.files, now))
+        let exec = shell::exec(command, &container.identity.pod.name, container.healthy, &mut container.files, now);
+        self.share_volumes(handle);
+        Some(exec)
     }
 
     pub fn set_healthy(&mut self, handle: Handle, healthy: bool) -> bool {
@@ -396,6 +404,7 @@ impl Runtime {
         let mut files = std::mem::take(&mut container.files);
         let turn = process.run(now, &mut files, &mut |text| container.print(now, text));
         (container.process, container.files) = (process, files);
+        self.share_volumes(handle);
         match turn {
             Turn::Serves => {}
             Turn::Sleeps(time, class) => self.after(time, class, Task::Resume(handle), world),

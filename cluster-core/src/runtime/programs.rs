@@ -42,8 +42,8 @@ pub enum Does {
 /// What a server answers over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Site {
-    /// One page at `/`, 404 elsewhere.
-    Page(&'static str),
+    /// One page at `/`, 404 elsewhere; if a volume is mounted at the root of its documents, what the volume holds.
+    Page { root: &'static str, index: &'static str },
     /// agnhost's netexec: `/hostname`, `/healthz`, `/clientip`, `/echo?msg=`.
     Netexec,
     /// Anything is there, said by the container's name.
@@ -106,14 +106,22 @@ const fn tool(image: &'static str, newest: (u32, u32), mib: u64, does: Does) -> 
 
 /// Every image that is known.
 pub static TABLE: &[Program] = &[
-    server("nginx", (1, 29), 69, "nginx", &[80], Site::Page(NGINX_PAGE), NGINX_LINES),
+    server(
+        "nginx",
+        (1, 29),
+        69,
+        "nginx",
+        &[80],
+        Site::Page { root: "/usr/share/nginx/html", index: NGINX_PAGE },
+        NGINX_LINES,
+    ),
     server(
         "httpd",
         (2, 4),
         56,
         "httpd-foreground",
         &[80],
-        Site::Page("<html><body><h1>It works!</h1></body></html>\n"),
+        Site::Page { root: "/usr/local/apache2/htdocs", index: "<html><body><h1>It works!</h1></body></html>\n" },
         &["[mpm_event:notice] [pid 1] AH00489: Apache/2.4 (Unix) configured -- resuming normal operations"],
     ),
     server("agnhost", (2, 57), 54, "/agnhost", &[8080], Site::Netexec, &["Started HTTP server on port 8080"]),
