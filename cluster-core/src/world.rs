@@ -317,9 +317,13 @@ impl World {
                 match self.faults.on_delivery(&subscription.component, &event.object.kind, name, self.now) {
                     Some(Effect::Drop) => {}
                     Some(Effect::Delay(by)) => {
-                        subscription.watcher.revision = before;
-                        retry_after = Some(by);
-                        break;
+                        let written = self.trace.get(event.change.sequence).map_or(Time::ZERO, |entry| entry.at);
+                        if written + by > self.now {
+                            subscription.watcher.revision = before;
+                            retry_after = Some((written + by).since(self.now));
+                            break;
+                        }
+                        events.push(event);
                     }
                     Some(Effect::Duplicate) => {
                         events.push(event.clone());

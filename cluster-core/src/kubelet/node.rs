@@ -15,6 +15,7 @@ use super::Turn;
 use crate::api::Name;
 use crate::api::object::Object;
 use crate::api::request::Request;
+use crate::clock::Time;
 use crate::network::addresses;
 use crate::trace::Actor;
 use crate::world::World;
@@ -137,8 +138,14 @@ pub fn renew_lease(turn: &mut Turn<'_>) {
     // A heartbeat that fails is lost; the next one is due soon.
     let _ = match known {
         Ok(Some(mut lease)) => {
-            lease.spec_mut::<Lease>().renew_time = Some(now);
-            world.request(Request::update(actor, lease).because("heartbeat"))
+            let last = lease.spec_mut::<Lease>().renew_time.replace(now);
+            let silence = last.map_or(Duration::ZERO, |last| world.now.since(Time::from_timestamp(last.0)));
+            let renewed = world.request(Request::update(actor, lease).because("heartbeat"));
+            // The Node may have been called silent meanwhile, which only its kubelet takes back.
+            if renewed.is_ok() && silence > 2 * world.settings.lease_renew {
+                write_status(node, actor, "reports on its node again", world);
+            }
+            renewed
         }
         Err(status) if status.is_not_found() => {
             let spec = LeaseSpec {

@@ -467,6 +467,16 @@ fn after_a_power_cut_containers_are_made_again() {
 }
 
 #[test]
+fn after_a_silence_the_node_is_reported_on_with_the_next_heartbeat() {
+    let mut cluster = cluster();
+    cluster.partition("node-1");
+    advance(&mut cluster, 60);
+    cluster.heal("node-1");
+    advance(&mut cluster, 15);
+    assert!(cluster.trace().writes().any(|(_, write)| &*write.reason == "reports on its node again"));
+}
+
+#[test]
 fn a_new_image_replaces_the_container() {
     let mut cluster = cluster();
     run(&mut cluster, json!({}), json!({"image": "nginx:1.27"}));
