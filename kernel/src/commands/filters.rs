@@ -200,13 +200,27 @@ fn echo(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     Ok(0)
 }
 
-/// The command with all words of standard input behind it, once.
+/// The command with all words of standard input behind it, once; with `-I MARK` once for each line, in the place of the
+/// mark.
 fn xargs(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (mark, args) = match args {
+        [flag, mark, rest @ ..] if flag == "-I" => (Some(mark.as_str()), rest),
+        [flag, rest @ ..] if flag.starts_with("-I") => (Some(&flag[2..]), rest),
+        args => (None, args),
+    };
     let Some((name, rest)) = args.split_first() else {
-        return Err("usage: xargs COMMAND [ARGUMENT]...".into());
+        return Err("usage: xargs [-I MARK] COMMAND [ARGUMENT]...".into());
     };
     let program = super::find(name).ok_or_else(|| format!("{name}: No such file or directory"))?;
     let words = std::mem::take(&mut context.stdin);
+    if let Some(mark) = mark {
+        let mut code = 0;
+        for line in words.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let args: Vec<String> = rest.iter().map(|word| word.replace(mark, line)).collect();
+            code = code.max(program.run(&args, context));
+        }
+        return Ok(code);
+    }
     let args: Vec<String> = rest.iter().cloned().chain(words.split_whitespace().map(str::to_owned)).collect();
     Ok(program.run(&args, context))
 }
@@ -244,6 +258,8 @@ mod tests {
             (&SORT, "", "B 1\na 10\nb 2\n"),
             (&CAT, "", text),
             (&XARGS, "echo all:", "all: b 2 a 10 B 1\n"),
+            (&XARGS, "-I {} echo <{}>", "<b 2>\n<a 10>\n<B 1>\n"),
+            (&XARGS, "-I{} echo {}{}", "b 2b 2\na 10a 10\nB 1B 1\n"),
         ] {
             assert_eq!(piped(program, args, text), expected, "{} {args}", program.name);
         }

@@ -126,7 +126,7 @@ fn program(headers: &HeaderMap) -> &str {
 }
 
 /// What a method asks for at a place, and whether it is a watch.
-fn verb(method: &Method, place: &Place, query: &Query, content_type: &str) -> Result<(Verb, bool), Status> {
+pub(super) fn verb(method: &Method, place: &Place, query: &Query, content_type: &str) -> Result<(Verb, bool), Status> {
     let collection = place.name.is_empty();
     let verb = match method.as_str() {
         "GET" | "HEAD" if place.watch => return Ok((Verb::Watch, true)),
@@ -147,7 +147,7 @@ fn verb(method: &Method, place: &Place, query: &Query, content_type: &str) -> Re
 }
 
 /// The request that a place means, if it is served.
-fn request_of(
+pub(super) fn request_of(
     cluster: &Cluster,
     place: &Place,
     verb: Verb,

@@ -18,6 +18,7 @@ mod openapi;
 mod order;
 mod protobuf;
 mod query;
+pub mod raw;
 mod route;
 pub mod server;
 mod stream;

@@ -103,7 +103,7 @@ async fn tell(
 }
 
 /// One event as a line; in place of the object its table, if there is one.
-fn line(watch: &OpenWatch, told: &Told, form: Form, table: Option<Value>) -> String {
+pub(super) fn line(watch: &OpenWatch, told: &Told, form: Form, table: Option<Value>) -> String {
     let (event_type, object) = match told {
         Told::Event(event_type, object) => (event_type.as_str(), table.unwrap_or_else(|| answer::object(object, form))),
         Told::Bookmark { revision, initial } => ("BOOKMARK", bookmark(watch, *revision, *initial, form)),

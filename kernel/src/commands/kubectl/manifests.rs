@@ -73,6 +73,15 @@ impl Call<'_, '_> {
         Ok(())
     }
 
+    /// The text of the file of `-f`, or of standard input, as it stands; nothing without `-f`.
+    pub fn text_of_file(&self) -> Result<String, Failure> {
+        match self.parsed.text("filename") {
+            None => Ok(String::new()),
+            Some("-") => Ok(self.context.stdin.clone()),
+            Some(path) => self.read_file(path),
+        }
+    }
+
     fn read_file(&self, path: &str) -> Result<String, Failure> {
         self.context.files.read(path).map_err(|trouble| match trouble {
             super::super::files::Trouble::Missing => Failure::Message(format!("the path {path:?} does not exist")),

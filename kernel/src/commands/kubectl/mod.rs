@@ -10,6 +10,7 @@ mod flags;
 mod jsonpath;
 mod manifests;
 mod output;
+mod raw;
 mod resources;
 mod verb;
 mod verbs;

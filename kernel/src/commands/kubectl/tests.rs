@@ -52,6 +52,37 @@ fn marked(transcript: String) -> String {
     })
 }
 
+#[test]
+fn a_request_by_its_path_is_answered_as_the_server_answers_it() {
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"note"},"data":{"text":"one"}}"#;
+    let stale = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"note","resourceVersion":"1"},"data":{"text":"two"}}"#;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let told = transcript(
+        &[("map.json", map), ("stale.json", stale)],
+        &[
+            &format!("create --raw {maps} -f map.json"),
+            &format!("replace --raw {maps}/note -f stale.json"),
+            "replace -f map.json --validate=ignore",
+            &format!("get --raw '{maps}?watch=1&fieldSelector=metadata.name%3Dnote&timeoutSeconds=1'"),
+            &format!("delete --raw {maps}/note"),
+            &format!("get --raw {maps}/note"),
+            "get --raw api",
+            "get pods --raw /api/v1/pods",
+        ],
+    );
+    let lines: Vec<&str> = told.lines().filter(|line| !line.starts_with("$ ")).collect();
+    assert!(lines[0].contains(r#""data":{"text":"one"}"#), "{told}");
+    assert!(
+        lines[1].starts_with("! Error from server (Conflict): Operation cannot be fulfilled on configmaps"),
+        "{told}"
+    );
+    assert!(told.contains(r#""type":"ADDED""#), "{told}");
+    assert!(told.contains(r#""status":"Success""#), "{told}");
+    assert!(told.contains("! Error from server (NotFound): configmaps \"note\" not found"), "{told}");
+    assert!(told.contains("! error: --raw must be a valid URL path"), "{told}");
+    assert!(told.contains("! error: arguments may not be passed when --raw is specified"), "{told}");
+}
+
 /// Compares a transcript with the one that is kept.
 macro_rules! check {
     ($transcript:expr) => {

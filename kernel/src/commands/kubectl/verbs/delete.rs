@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::http::Method;
 use cluster_core::api::request::{Options, Propagation, Request, Verb as ApiVerb};
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::super::failure::{Failure, Outcome, all_of, message};
 use super::super::flags::{FOREVER, duration, integer, optional, switch, text};
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
 use super::super::output::{DRY_RUN, DryRun, OUTPUT};
+use super::super::raw;
 use super::super::resources::{Item, NOT_SPECIFIED, targets};
 use super::super::verb::{Call, Verb};
 
@@ -36,6 +38,7 @@ pub const VERB: Verb = Verb {
         integer("grace-period"),
         duration("timeout"),
         optional("cascade", "background"),
+        raw::RAW,
     ],
     run,
 };
@@ -53,6 +56,9 @@ pub struct Manner {
 }
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
+    if let Some(uri) = raw::uri(call)? {
+        return raw::send(call, &Method::DELETE, &uri);
+    }
     let manner = manner(call)?;
     if manner.force && manner.grace_period_seconds == Some(0) {
         call.warn(

@@ -1,5 +1,6 @@
 //! `kubectl get`
 
+use axum::http::Method;
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::object::Object;
@@ -15,6 +16,7 @@ use super::super::flags::{integer, switch, text};
 use super::super::jsonpath::{self, Template};
 use super::super::manifests::{FILENAME, RECURSIVE};
 use super::super::output::{self, Format, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
+use super::super::raw;
 use super::super::resources::{Item, Target, targets};
 use super::super::verb::{Call, Verb};
 
@@ -41,6 +43,7 @@ pub const VERB: Verb = Verb {
         integer("chunk-size"),
         switch("server-print"),
         text("subresource"),
+        raw::RAW,
     ],
     run,
 };
@@ -48,6 +51,9 @@ pub const VERB: Verb = Verb {
 const NOT_SPECIFIED: &str = "You must specify the type of resource to get. Use \"kubectl api-resources\" for a complete list of supported resources.\n";
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
+    if let Some(uri) = raw::uri(call)? {
+        return raw::send(call, &Method::GET, &uri);
+    }
     let format = call.table_format()?;
     let wanted = wanted(call)?;
     let selected = call.parsed.has("selector") || call.parsed.has("field-selector");

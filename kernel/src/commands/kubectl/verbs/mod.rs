@@ -16,6 +16,7 @@ mod label;
 mod logs;
 mod nodes;
 mod patch;
+mod replace;
 mod rollout;
 mod run;
 mod scale;
@@ -69,6 +70,7 @@ pub const ALL: &[&Verb] = &[
     &events::VERB,
     &apply::VERB,
     &patch::VERB,
+    &replace::VERB,
     &wait::VERB,
     &label::LABEL,
     &label::ANNOTATE,

@@ -10,6 +10,7 @@ pub mod serviceaccount;
 pub mod sources;
 pub mod token;
 
+use axum::http::Method;
 use cluster_core::api::kind::{KindRef, Resource};
 use cluster_core::api::request::{FieldValidation, Options};
 use serde_json::Value;
@@ -18,6 +19,7 @@ use super::super::failure::{Failure, Outcome, all_of, message, usage};
 use super::super::flags::{Flag, optional, switch, text};
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
 use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
+use super::super::raw;
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
 use super::apply;
@@ -52,7 +54,7 @@ pub const CREATE: Verb = Verb {
         VALIDATE,
         SAVE_CONFIG,
         text("selector").short('l'),
-        text("raw"),
+        raw::RAW,
     ],
     run,
 };
@@ -75,6 +77,9 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     }
     if !call.parsed.has("filename") {
         return message("must specify one of -f and -k");
+    }
+    if let Some(uri) = raw::uri(call)? {
+        return raw::send(call, &Method::POST, &uri);
     }
     let dry_run = call.dry_run()?;
     validation(call)?;

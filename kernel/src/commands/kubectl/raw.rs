@@ -1,0 +1,67 @@
+//! `--raw URI`: a request by its path, the body from `-f`, and the server's answer as it stands.
+//! <https://kubernetes.io/docs/reference/kubectl/generated/kubectl_get/>
+
+use std::time::Duration;
+
+use axum::http::Method;
+use cluster_core::apiserver::watching::Batch;
+
+use super::client;
+use super::failure::{Failure, Outcome, message};
+use super::flags::{Flag, text};
+use super::verb::Call;
+use crate::gateway::raw::{self, Asked};
+
+pub const RAW: Flag = text("raw");
+
+/// A watch that names no end would never give the cell back.
+const WATCH: Duration = Duration::from_secs(30);
+/// How often a watch is looked into.
+const GLANCE: Duration = Duration::from_millis(10);
+const EVENTS_MAX: usize = 1000;
+
+/// The path that was given, if one was.
+pub fn uri(call: &Call<'_, '_>) -> Result<Option<String>, Failure> {
+    let Some(uri) = call.parsed.text("raw").filter(|uri| !uri.is_empty()) else { return Ok(None) };
+    if !call.parsed.args.is_empty() {
+        return message("arguments may not be passed when --raw is specified");
+    }
+    if !uri.starts_with('/') {
+        return message(format!("--raw must be a valid URL path: {uri:?} does not begin with /"));
+    }
+    Ok(Some(uri.to_owned()))
+}
+
+pub fn send(call: &mut Call<'_, '_>, method: &Method, uri: &str) -> Outcome {
+    let text = call.text_of_file()?;
+    let Some(cluster) = call.context.api.cluster() else {
+        return message("--raw is understood by the cluster of a notebook only");
+    };
+    let asked = Asked::new(cluster, method, uri, &text, client::actor())?;
+    if asked.is_watch {
+        return watch(call, &asked);
+    }
+    let response = call.send(asked.request.clone())?;
+    call.line(asked.answer(response));
+    Ok(())
+}
+
+/// Prints what a watch tells until it ends.
+fn watch(call: &mut Call<'_, '_>, asked: &Asked) -> Outcome {
+    let request = call.signed(asked.request.clone())?;
+    let Some(cluster) = call.context.api.cluster() else { return Ok(()) };
+    let mut open = cluster.open_watch(&request)?;
+    let end = cluster.now() + asked.timeout.unwrap_or(WATCH);
+    loop {
+        let Some(cluster) = call.context.api.cluster() else { return Ok(()) };
+        let is_over = cluster.now() >= end;
+        let text: String = match open.next_batch(cluster.store(), EVENTS_MAX) {
+            Batch::Events(events) => events.iter().map(|told| raw::event(&open, told)).collect(),
+            Batch::End(status) => return Err(status.into()),
+        };
+        call.context.print(text);
+        if is_over || !call.context.api.wait(GLANCE) {
+            return Ok(());
+        }
+    }
+}
