@@ -331,6 +331,11 @@ impl Cluster {
         if managed { "kube-controller-manager" } else { component }
     }
 
+    /// The kinds that each controller of kube-controller-manager watches.
+    pub fn watched(&self) -> impl Iterator<Item = (&Actor, Vec<&KindRef>)> {
+        self.manager.watched()
+    }
+
     /// LISTs and WATCHes of kube-controller-manager: with shared caches, and as many as there would be without.
     pub fn watch_counts(&self) -> (usize, usize) {
         self.manager.watch_counts()

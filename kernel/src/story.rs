@@ -56,6 +56,8 @@ const DOINGS: &[(&str, &str)] = &[
     ("* cut off from the control plane", "*をコントロールプレーンから切り離した"),
     ("* reaches the control plane again", "*がコントロールプレーンに再び届く"),
     ("docker's next * exit event(s) will be lost", "dockerへの次の知らせ*個を失わせる"),
+    ("* joins", "*を加えた"),
+    ("etcd restored from *", "etcdを*の内容に戻した"),
     ("all fault rules taken away*", "落とす・遅らせる規則をすべてやめた*"),
 ];
 

@@ -31,6 +31,12 @@ impl Cluster {
         }
         self.world.faults.set_stopped(component, !run);
         self.record_fault(format!("{component} {}", if run { "started" } else { "stopped" }));
+        self.switch(component, run);
+        true
+    }
+
+    /// Starts or ends a component's process.
+    fn switch(&mut self, component: &str, run: bool) {
         let world = &mut self.world;
         let node = node_of(component).map(Name::from);
         match (component.split('/').next().unwrap_or_default(), node) {
@@ -63,7 +69,28 @@ impl Cluster {
             }
             _ => {}
         }
-        true
+    }
+
+    /// etcd is put back to what it held in another moment of this cluster, at a revision that nobody has seen yet; all
+    /// components that run start anew, for what they know is no longer so. Machines stay as they are.
+    /// <https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster>
+    pub fn restore_etcd(&mut self, snapshot: &Cluster, name: &str) {
+        self.record_fault(format!("etcd restored from {name}"));
+        let is_process = |component: &Name| self.process_of(component) == &**component;
+        let running: Vec<Name> = self
+            .components()
+            .into_iter()
+            .filter(|component| is_process(component) && !self.is_stopped(component))
+            .collect();
+        for component in &running {
+            self.switch(component, false);
+        }
+        let revision = self.revision();
+        self.world.apiserver = snapshot.world.apiserver.clone();
+        self.world.apiserver.store.begin_above(revision);
+        for component in &running {
+            self.switch(component, true);
+        }
     }
 
     fn knows(&self, component: &str) -> bool {

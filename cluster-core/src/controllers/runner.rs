@@ -204,6 +204,11 @@ impl Runner {
         self.loops.iter().map(|entry| (&entry.actor, entry.enabled))
     }
 
+    /// The kinds that each controller watches.
+    pub fn watched(&self) -> impl Iterator<Item = (&Actor, Vec<&KindRef>)> {
+        self.loops.iter().map(|entry| (&entry.actor, entry.watches.iter().map(|watch| &watch.kind).collect()))
+    }
+
     /// How many LISTs and WATCHes its informers keep open, and how many there would be if no cache were shared.
     pub fn watch_counts(&self) -> (usize, usize) {
         let distinct = self.caches.kinds();

@@ -64,6 +64,20 @@ fn pod_of(session: &Session, target: &str) -> Result<Option<Key>, CellError> {
     Ok(pods.find(owned).map(|pod| pod.key.clone()))
 }
 
+/// A machine joins, and its kubelet says so.
+pub fn add_node(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let node = args.one()?;
+    let is_known = session.cluster.machine(node).is_some();
+    let has_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_name = node.len() <= 63 && node.chars().all(has_letter) && !node.starts_with('-') && !node.ends_with('-');
+    if is_known || !is_name {
+        return Err(args.wrong());
+    }
+    session.cluster.record_fault(format!("{node} joins"));
+    session.cluster.add_node(node);
+    session.settle(sink)
+}
+
 fn switched(found: bool, name: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     if !found {
         let known: Vec<String> = session.component_names().into_iter().chain(session.node_names()).collect();
@@ -267,6 +281,19 @@ mod tests {
         assert_eq!(run(&mut session, PODS), "2\n");
         run(&mut session, "%advance 10m");
         assert_eq!(run(&mut session, PODS), "3\n");
+    }
+
+    #[test]
+    fn a_machine_joins_and_takes_pods() {
+        let mut session = session();
+        run(&mut session, "%addnode node-4");
+        assert_eq!(run(&mut session, "kubectl get nodes --no-headers | wc -l"), "4\n");
+        run(&mut session, "kubectl cordon node-1 node-2 node-3");
+        run(&mut session, "kubectl run web --image=nginx");
+        assert_eq!(run(&mut session, "kubectl get pod web -o jsonpath='{.spec.nodeName}'"), "node-4");
+        for wrong in ["%addnode node-4", "%addnode Node", "%addnode"] {
+            assert!(run(&mut session, wrong).starts_with("UsageError: "), "{wrong}");
+        }
     }
 
     #[test]

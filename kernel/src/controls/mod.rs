@@ -5,7 +5,7 @@ pub mod lesson;
 mod pictures;
 mod setup;
 #[cfg(test)]
-mod testing;
+pub mod testing;
 mod time;
 mod who;
 
@@ -73,6 +73,16 @@ pub const ALL: &[Control] = &[
             "goes on in the copy of that name, keeping the present one",
         ),
         run: time::switch,
+        words: |session| session.forks(),
+    },
+    Control {
+        name: "restore",
+        usage: "%restore NAME",
+        about: (
+            "etcd だけを、取っておいた写しの内容に戻す（機械とコンテナはそのまま）",
+            "puts etcd alone back to what it held in that copy; machines and containers stay as they are",
+        ),
+        run: time::restore,
         words: |session| session.forks(),
     },
     Control {
@@ -165,8 +175,8 @@ pub const ALL: &[Control] = &[
         name: "plot",
         usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION | --last DURATION]",
         about: (
-            "図を描く（desired、pods、contrast）。SUBJECT は deployment/web、pod/web、docker、app=web など",
-            "draws a picture (desired, pods, contrast) of deployment/web, pod/web, docker, app=web …",
+            "図を描く（desired、pods、contrast、revisions）。SUBJECT は deployment/web、pod/web、docker、app=web など",
+            "draws a picture (desired, pods, contrast, revisions) of deployment/web, pod/web, docker, app=web …",
         ),
         run: pictures::plot,
         words: |session| {
@@ -209,6 +219,16 @@ pub const ALL: &[Control] = &[
         words: |_| Vec::new(),
     },
     Control {
+        name: "watches",
+        usage: "%watches [CONTROLLER]",
+        about: (
+            "kube-controller-manager の各コントローラーが見張る kind と、見張りの本数",
+            "which kinds the controllers of kube-controller-manager watch, and how many watches that takes",
+        ),
+        run: who::watches,
+        words: |session| session.component_names(),
+    },
+    Control {
         name: "seed",
         usage: "%seed N",
         about: ("種を変えてクラスタを作り直す", "makes the cluster anew with another seed"),
@@ -220,6 +240,13 @@ pub const ALL: &[Control] = &[
         usage: "%nodes N",
         about: ("ノードを N 台にしてクラスタを作り直す", "makes the cluster anew with N nodes"),
         run: setup::nodes,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "addnode",
+        usage: "%addnode NODE",
+        about: ("クラスタに機械を一台加える", "adds a machine to the cluster"),
+        run: faults::add_node,
         words: |_| Vec::new(),
     },
     Control {

@@ -135,6 +135,13 @@ pub fn switch(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Re
     Ok(())
 }
 
+pub fn restore(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let name = args.one()?;
+    let snapshot = session.fork(name)?.clone();
+    session.cluster.restore_etcd(&snapshot, name);
+    session.settle(sink)
+}
+
 pub fn diff(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let (first, second) = match args.words.as_slice() {
         [first] => (session.fork(first)?, &session.cluster),

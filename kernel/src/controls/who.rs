@@ -10,6 +10,8 @@ use crate::output::{CellError, Output, Sink};
 use crate::session::Session;
 use crate::text;
 
+const KINDS_SHOWN_MAX: usize = 6;
+
 /// One component, all its nodes' instances together.
 struct Part {
     actor: String,
@@ -64,6 +66,36 @@ pub fn who(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resul
         false => ["WHO", "HEARD OF", "DID"],
     };
     sink.put(Output::Stdout(text::table(&columns.map(str::to_owned), &rows) + "\n"));
+    Ok(())
+}
+
+/// The kinds that each controller watches, then how many watches they share, and how many it would be without that.
+pub fn watches(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let japanese = session.language().is_japanese();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (controller, kinds) in session.cluster.watched() {
+        if args.words.is_empty() || args.words.contains(&&**controller) {
+            let mut names: Vec<String> = Vec::new();
+            kinds.iter().for_each(|kind| add(&mut names, kind.kind.to_string()));
+            // A few loops watch nearly every kind.
+            let more = names.len().saturating_sub(KINDS_SHOWN_MAX);
+            names.truncate(KINDS_SHOWN_MAX);
+            let more = if more > 0 { format!(" … (+{more})") } else { String::new() };
+            rows.push(vec![controller.to_string(), names.join(", ") + &more]);
+        }
+    }
+    if rows.is_empty() {
+        return Err(args.wrong());
+    }
+    let columns = if japanese { ["だれが", "何を見張るか"] } else { ["WHO", "WATCHES"] };
+    let (shared, separate) = session.cluster.watch_counts();
+    let sum = match japanese {
+        true => format!("別々に見張れば {separate} 本、キャッシュを分け合うので {shared} 本"),
+        false => format!("{separate} watches if each had its own, {shared} because they share a cache"),
+    };
+    let table = text::table(&columns.map(str::to_owned), &rows);
+    let sum = if args.words.is_empty() { format!("\n{sum}\n") } else { String::new() };
+    sink.put(Output::Stdout(format!("{table}\n{sum}")));
     Ok(())
 }
 
@@ -129,6 +161,18 @@ mod tests {
         assert_eq!(line("replicaset-controller")[1..], ["ReplicaSet, Pod", "created Pod, reported ReplicaSet"]);
         assert_eq!(line("kube-scheduler")[1..], ["Pod", "bound Pod"]);
         assert_eq!(line("kubelet")[1..], ["Pod", "reported Pod, started containers"]);
+    }
+
+    #[test]
+    fn watches_are_counted_with_and_without_a_shared_cache() {
+        let mut session = session();
+        let told = run(&mut session, "%watches replicaset-controller");
+        assert!(told.ends_with("replicaset-controller   ReplicaSet, Pod\n"), "{told}");
+        let told = run(&mut session, "%watches");
+        let numbers: Vec<usize> =
+            told.lines().last().unwrap().split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert!(numbers[1] < numbers[0], "{told}");
+        assert!(run(&mut session, "%watches nobody").starts_with("UsageError: "));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The lives of pods and containers, read off the trace: when each was wished, placed, running, ready, ending.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cluster_core::api::Key;
 use cluster_core::api::object::Object;
@@ -223,6 +223,8 @@ struct Reader {
     docker: BTreeMap<String, usize>,
     /// The owner of each workload that is owned itself (a ReplicaSet's Deployment), by uid.
     owners: BTreeMap<String, String>,
+    /// The containers that have been started, by their pod's uid and their name.
+    started: BTreeSet<(String, String)>,
 }
 
 impl Reader {
@@ -264,12 +266,11 @@ impl Reader {
     }
 
     fn restart(&mut self, entry: &Entry, container: &ContainerEntry) {
-        let started_again =
-            |life: &Life| life.stages.iter().any(|(_, s)| matches!(s, Stage::NotReady | Stage::Ready | Stage::Down));
-        if container.phase == ContainerPhase::Started
-            && let Some(&index) = self.by_uid.get(&*container.pod_uid)
-            && started_again(&self.lives[index])
-        {
+        if container.phase != ContainerPhase::Started {
+            return;
+        }
+        let is_first = self.started.insert((container.pod_uid.to_string(), container.container.to_string()));
+        if let Some(&index) = self.by_uid.get(&*container.pod_uid).filter(|_| !is_first) {
             self.lives[index].restarts.push(entry.at);
         }
     }

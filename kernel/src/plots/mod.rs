@@ -7,6 +7,7 @@ mod contrast;
 mod desired;
 mod gantt;
 pub mod lives;
+mod revisions;
 
 use cluster_core::clock::Time;
 use cluster_core::trace::Trace;
@@ -34,6 +35,11 @@ pub const ALL: &[Plot] = &[
         name: "contrast",
         about: ("同じ障害を二つの世界で比べる", "the same fault on two sides"),
         draw: contrast::plot,
+    },
+    Plot {
+        name: "revisions",
+        about: ("etcd への書き込みをリビジョン順に", "the writes to etcd by their revisions"),
+        draw: revisions::plot,
     },
 ];
 
