@@ -21,12 +21,25 @@ pub fn claim<'a>(
     counts: impl Fn(&Object) -> bool,
     plan: &mut Plan,
 ) -> Vec<&'a Object> {
+    claim_and_hold(owner, kind, selector, None, view, counts, plan)
+}
+
+/// The same, where each child carries a finalizer of its owner's.
+pub fn claim_and_hold<'a>(
+    owner: &'a Object,
+    kind: &KindRef,
+    selector: &Selector,
+    finalizer: Option<&str>,
+    view: &View<'a>,
+    counts: impl Fn(&Object) -> bool,
+    plan: &mut Plan,
+) -> Vec<&'a Object> {
     let mut children = Vec::new();
     for child in view.controlled_of(kind, owner.uid()).filter(|child| counts(child)) {
         if selector.matches(child.metadata().labels.as_ref()) {
             children.push(child);
         } else if !owner.is_terminating() {
-            release(owner, child, plan);
+            release(owner, child, finalizer, plan);
         }
     }
     if owner.is_terminating() {
@@ -35,26 +48,37 @@ pub fn claim<'a>(
     let orphans = view.uncontrolled_of(kind, &owner.key.namespace);
     let adoptable = |orphan: &&Object| counts(orphan) && !orphan.is_terminating();
     for orphan in orphans.filter(adoptable).filter(|orphan| selector.matches(orphan.metadata().labels.as_ref())) {
-        adopt(owner, orphan, plan);
+        adopt(owner, orphan, finalizer, plan);
         children.push(orphan);
     }
     children
 }
 
-/// The owner becomes the controller of what has none.
-pub fn adopt(owner: &Object, orphan: &Object, plan: &mut Plan) {
+/// The owner becomes the controller of what has none, and holds it by a finalizer, if it has one.
+pub fn adopt(owner: &Object, orphan: &Object, finalizer: Option<&str>, plan: &mut Plan) {
     let owners: Vec<_> = orphan.metadata().owner_references.iter().flatten().cloned().collect();
     let owners: Vec<_> = owners.into_iter().chain([owner.controller_reference()]).collect();
-    let patch = json!({"metadata": {"uid": orphan.uid(), "ownerReferences": owners}});
+    let mut patch = json!({"metadata": {"uid": orphan.uid(), "ownerReferences": owners}});
+    if let Some(finalizer) = finalizer {
+        let others = finalizers_without(orphan, finalizer);
+        patch["metadata"]["finalizers"] = others.chain([finalizer]).collect();
+    }
     let reason = "the selector matches it and nobody controls it";
     plan.patch(orphan, PatchType::Merge, patch, reason).tolerate(&["NotFound"]);
 }
 
-fn release(owner: &Object, child: &Object, plan: &mut Plan) {
+fn release(owner: &Object, child: &Object, finalizer: Option<&str>, plan: &mut Plan) {
     let others: Vec<_> =
         child.metadata().owner_references.iter().flatten().filter(|known| known.uid != owner.uid()).collect();
     let owners = if others.is_empty() { json!(null) } else { json!(others) };
-    let patch = json!({"metadata": {"uid": child.uid(), "ownerReferences": owners}});
+    let mut patch = json!({"metadata": {"uid": child.uid(), "ownerReferences": owners}});
+    if let Some(finalizer) = finalizer {
+        patch["metadata"]["finalizers"] = finalizers_without(child, finalizer).collect();
+    }
     let reason = "the selector does not match it any more";
     plan.patch(child, PatchType::Merge, patch, reason).tolerate(&["NotFound", "Invalid"]);
+}
+
+fn finalizers_without<'a>(object: &'a Object, finalizer: &'a str) -> impl Iterator<Item = &'a str> {
+    object.metadata().finalizers.iter().flatten().map(String::as_str).filter(move |known| *known != finalizer)
 }

@@ -12,7 +12,7 @@ use crate::api::request::{Options, PatchType, Propagation, Request, Verb};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::apiserver::access::tokens::TokenSigner;
-use crate::clock::Time;
+use crate::clock::{Class, Time};
 pub use crate::events::EventNote;
 use crate::store::Change;
 use crate::trace::Actor;
@@ -43,6 +43,8 @@ pub trait Controller: Send + Sync {
 pub struct Watch {
     pub kind: KindRef,
     pub enqueue: Enqueue,
+    /// How long the keys wait before they are looked at, and whether that is work that somebody waits for.
+    pub delay: fn(&View<'_>, &Change) -> (Duration, Class),
 }
 
 /// From a change to the keys that should be looked at.
@@ -58,16 +60,25 @@ pub enum Enqueue {
 }
 
 impl Watch {
+    pub fn new(kind: &KindRef, enqueue: Enqueue) -> Watch {
+        Watch { kind: kind.clone(), enqueue, delay: |_, _| (Duration::ZERO, Class::Work) }
+    }
+
     pub fn itself(kind: &KindRef) -> Watch {
-        Watch { kind: kind.clone(), enqueue: Enqueue::Itself }
+        Watch::new(kind, Enqueue::Itself)
     }
 
     pub fn owner(kind: &KindRef, owner: &KindRef) -> Watch {
-        Watch { kind: kind.clone(), enqueue: Enqueue::Owner(owner.clone()) }
+        Watch::new(kind, Enqueue::Owner(owner.clone()))
     }
 
     pub fn with(kind: &KindRef, keys: fn(&View<'_>, &Change) -> Vec<Key>) -> Watch {
-        Watch { kind: kind.clone(), enqueue: Enqueue::With(keys) }
+        Watch::new(kind, Enqueue::With(keys))
+    }
+
+    /// The same, but the keys wait so long that more changes can gather, or until it is their time.
+    pub fn delayed(self, delay: fn(&View<'_>, &Change) -> (Duration, Class)) -> Watch {
+        Watch { delay, ..self }
     }
 }
 

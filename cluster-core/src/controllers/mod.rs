@@ -1,19 +1,23 @@
-//! Control loops: the shape of one, what they share (caches, queues, the runner; claims, pods, revisions), then one file each.
+//! Control loops: the shape of one, what they share (caches, queues, the runner; claims, pods, Jobs, revisions), then one
+//! file each.
 
 pub mod cache;
 pub mod claim;
 pub mod controller;
+pub mod jobs;
 pub mod pods;
 pub mod queue;
 pub mod revisions;
 pub mod runner;
 
+pub mod cron_job;
 pub mod deployment;
 pub mod endpoints;
 pub mod endpointslice;
 pub mod ephemeral_volume;
 pub mod garbage_collector;
 pub mod local_path_provisioner;
+pub mod job;
 pub mod namespace;
 pub mod node_lifecycle;
 pub mod persistentvolume_binder;
@@ -27,6 +31,7 @@ pub mod statefulset;
 pub mod storage_protection;
 pub mod taint_eviction;
 pub mod volume_expand;
+pub mod ttl_after_finished;
 
 #[cfg(test)]
 pub mod testing;
@@ -41,6 +46,10 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(deployment::DeploymentController),
         Arc::new(replicaset::ReplicaSetController),
         Arc::new(statefulset::StatefulSetController),
+        Arc::new(job::JobController),
+        Arc::new(job::orphans::JobOrphanController),
+        Arc::new(cron_job::CronJobController),
+        Arc::new(ttl_after_finished::TtlAfterFinishedController),
         Arc::new(endpointslice::EndpointSliceController),
         Arc::new(endpoints::EndpointsController),
         Arc::new(node_lifecycle::NodeLifecycleController),

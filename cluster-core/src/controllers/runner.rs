@@ -140,7 +140,7 @@ impl Runner {
         // All caches are filled before the first key is looked at.
         for object in listed {
             let change = Change { revision: object.revision, sequence: 0, before: None, after: Some(object) };
-            self.enqueue(&change, &Causes::None);
+            self.enqueue(&change, &Causes::None, world);
         }
         self.wake_workers(world);
     }
@@ -171,7 +171,7 @@ impl Runner {
             world.subscribe(self.subscriber.clone(), crate::watch::Watcher::new(&kind, revision));
         }
         for change in unheard {
-            self.enqueue(&change, &Causes::None);
+            self.enqueue(&change, &Causes::None, world);
         }
         self.wake_workers(world);
     }
@@ -222,7 +222,7 @@ impl Runner {
         let mut new_kinds = false;
         for event in events {
             self.caches.apply(event, world.now);
-            self.enqueue(&event.change, &Causes::from(event.change.sequence));
+            self.enqueue(&event.change, &Causes::from(event.change.sequence), world);
             new_kinds |= event.object.is::<CustomResourceDefinition>();
         }
         if new_kinds {
@@ -269,33 +269,39 @@ impl Runner {
         Event::Runner(self.subscriber.clone(), self.incarnation, wake)
     }
 
-    fn enqueue(&mut self, change: &Change, causes: &Causes) {
+    fn enqueue(&mut self, change: &Change, causes: &Causes, world: &mut World) {
         let slot = change.object().kind.slot;
-        let view = self.caches.view(Time::ZERO);
-        for entry in self.loops.iter_mut().filter(|entry| entry.enabled) {
+        let view = self.caches.view(world.now);
+        let mut later = Vec::new();
+        for (index, entry) in self.loops.iter_mut().enumerate().filter(|(_, entry)| entry.enabled) {
             for watch in entry.watches.iter().filter(|watch| watch.kind.slot == slot) {
+                let (delay, class) = (watch.delay)(&view, change);
+                let queue = &mut entry.queue;
+                let mut add = |key: &Key| match delay.is_zero() {
+                    true => queue.add(key, causes),
+                    false => later.push((index, key.clone(), world.now + delay, class)),
+                };
                 match &watch.enqueue {
-                    Enqueue::Itself => entry.queue.add(change.key(), causes),
+                    Enqueue::Itself => add(change.key()),
                     Enqueue::Owner(owner) => {
                         for object in [&change.before, &change.after].into_iter().flatten() {
                             if let Some(reference) = object.controller().filter(|r| r.kind == *owner.kind) {
                                 let namespace = if owner.namespaced { object.key.namespace.clone() } else { "".into() };
-                                entry.queue.add(&Key::new(namespace, reference.name.as_str()), causes);
+                                add(&Key::new(namespace, reference.name.as_str()));
                             }
                         }
                     }
                     Enqueue::Each(kind) => {
                         for object in view.list_of(kind, &change.key().namespace) {
-                            entry.queue.add(&object.key, causes);
+                            add(&object.key);
                         }
                     }
-                    Enqueue::With(keys) => {
-                        for key in keys(&view, change) {
-                            entry.queue.add(&key, causes);
-                        }
-                    }
+                    Enqueue::With(keys) => keys(&view, change).iter().for_each(add),
                 }
             }
+        }
+        for (index, key, at, class) in later {
+            self.come_back(index, &key, at, class, causes, world);
         }
     }
 
@@ -422,21 +428,21 @@ impl Runner {
         let wishes = [(plan.continue_after, Class::Work), (plan.requeue_after, Class::Background)];
         for (after, class) in wishes {
             if let Some(after) = after {
-                self.come_back(index, &key, world.now + after, class, sequence, world);
+                self.come_back(index, &key, world.now + after, class, &Causes::from(sequence), world);
             }
         }
         self.wake_worker(index, world);
     }
 
     /// Like client-go's delaying queue: of several moments for one key the earliest counts.
-    fn come_back(&mut self, index: usize, key: &Key, at: Time, class: Class, sequence: Sequence, world: &mut World) {
+    fn come_back(&mut self, index: usize, key: &Key, at: Time, class: Class, causes: &Causes, world: &mut World) {
         let due = &mut self.loops[index].due;
         let known = due.get(key);
         if known.is_some_and(|(known, of)| *known <= at && (*of == Class::Work || class == Class::Background)) {
             return;
         }
         due.insert(key.clone(), (at, class));
-        let event = self.event(Wake::Due(index, key.clone(), Causes::from(sequence)));
+        let event = self.event(Wake::Due(index, key.clone(), causes.clone()));
         world.at(at, class, event);
     }
 

@@ -37,6 +37,13 @@ pub fn patch<K: Resource>(cluster: &mut Cluster, name: &str, body: Value) -> Res
     cluster.request(Request::patch(&user(), K::kind(), key, PatchType::Merge, body)).map(drop)
 }
 
+pub fn patch_status<K: Resource>(cluster: &mut Cluster, name: &str, body: Value) -> Result<(), Status> {
+    let key = if K::kind().namespaced { Key::new("default", name) } else { Key::cluster(name) };
+    let mut request = Request::patch(&user(), K::kind(), key, PatchType::Merge, body);
+    request.subresource = "status";
+    cluster.request(request).map(drop)
+}
+
 pub fn delete<K: Resource>(cluster: &mut Cluster, name: &str) -> Result<(), Status> {
     let key = if K::kind().namespaced { Key::new("default", name) } else { Key::cluster(name) };
     cluster.request(Request::delete(&user(), K::kind(), key)).map(drop)
@@ -66,6 +73,16 @@ pub fn run_pod(cluster: &mut Cluster, pod: &Object, ready: bool) {
     status.conditions.get_or_insert_default().retain(|known| known.type_ != "Ready");
     status.conditions.get_or_insert_default().push(condition);
     cluster.request(Request::update_status(&"kubelet/node-1".into(), pod)).expect("the pod is there");
+}
+
+/// Ends all containers of a pod with this code, as its kubelet would tell it.
+pub fn end_pod(cluster: &mut Cluster, pod: &Object, exit_code: i32) {
+    let now = cluster.now().to_meta();
+    let terminated = json!({"exitCode": exit_code, "startedAt": now, "finishedAt": now});
+    let ended = json!({"name": "c", "image": "img:1", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": terminated}});
+    let phase = if exit_code == 0 { "Succeeded" } else { "Failed" };
+    let status = json!({"phase": phase, "conditions": [], "containerStatuses": [ended]});
+    patch_status::<Pod>(cluster, &pod.key.name, json!({"status": status})).expect("the pod is there");
 }
 
 pub fn give_ip(cluster: &mut Cluster, pod: &Object, ip: &str) {

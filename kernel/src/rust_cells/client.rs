@@ -65,7 +65,7 @@ impl Controller for Client {
         let watch = |(kind, wakes): &(KindRef, Wakes)| match wakes {
             Wakes::Itself => Watch::itself(kind),
             Wakes::Owner => Watch::owner(kind, &self.main),
-            Wakes::Each => Watch { kind: kind.clone(), enqueue: Enqueue::Each(self.main.clone()) },
+            Wakes::Each => Watch::new(kind, Enqueue::Each(self.main.clone())),
         };
         self.watches.iter().map(watch).collect()
     }

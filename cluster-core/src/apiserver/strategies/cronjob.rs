@@ -96,7 +96,7 @@ fn time_zone(causes: &mut Causes, path: &Path, zone: &str) {
         let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         causes.invalid(path, zone, detail);
     }
-    if let Err(problem) = cron::check_time_zone(zone) {
+    if let Err(problem) = cron::time_zone(zone) {
         causes.invalid(path, zone, problem);
     }
 }

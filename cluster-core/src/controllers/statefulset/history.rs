@@ -33,7 +33,7 @@ impl<'a> History<'a> {
         let orphans = view.uncontrolled_of(ControllerRevision::kind(), &set.key.namespace);
         for orphan in orphans.filter(|orphan| selector.matches(orphan.metadata().labels.as_ref())) {
             if !set.is_terminating() {
-                adopt(set, orphan, plan);
+                adopt(set, orphan, None, plan);
             }
             known.push(orphan);
         }
