@@ -17,6 +17,7 @@ pub mod endpointslice;
 pub mod ephemeral_volume;
 pub mod garbage_collector;
 pub mod local_path_provisioner;
+pub mod horizontal_pod_autoscaler;
 pub mod job;
 pub mod namespace;
 pub mod node_lifecycle;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(job::JobController),
         Arc::new(job::orphans::JobOrphanController),
         Arc::new(cron_job::CronJobController),
+        Arc::new(horizontal_pod_autoscaler::HorizontalPodAutoscalerController),
         Arc::new(ttl_after_finished::TtlAfterFinishedController),
         Arc::new(endpointslice::EndpointSliceController),
         Arc::new(endpoints::EndpointsController),

@@ -9,7 +9,7 @@ use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
-use crate::apiserver::validation::{job, names, pod_template, selectors};
+use crate::apiserver::validation::{job, job_status, names, pod_template, selectors};
 use crate::apiserver::{ApiServer, Moment, defaults, warnings};
 
 const JOB_NAME: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -85,13 +85,9 @@ impl Strategy for Rules {
         causes.into()
     }
 
-    fn validate_status_update(&self, _: &Object, new: &Object) -> Vec<Cause> {
-        let (mut causes, path, status) = (Causes::new(), Path::new("status"), new.status::<Job>());
-        causes.non_negative(&path.child("active"), status.active);
-        causes.non_negative(&path.child("succeeded"), status.succeeded);
-        causes.non_negative(&path.child("failed"), status.failed);
-        causes.non_negative(&path.child("ready"), status.ready);
-        causes.non_negative(&path.child("terminating"), status.terminating);
+    fn validate_status_update(&self, old: &Object, new: &Object) -> Vec<Cause> {
+        let mut causes = Causes::new();
+        job_status::update(&mut causes, new.spec::<Job>(), old.status::<Job>(), new.status::<Job>());
         causes.into()
     }
 

@@ -8,6 +8,7 @@ pub mod env;
 pub mod field;
 pub mod internal_types;
 pub mod job;
+pub mod job_status;
 pub mod metadata;
 pub mod mounts;
 pub mod names;
