@@ -126,7 +126,7 @@ impl<'a> Sync<'a> {
     fn follow(&mut self, jobs: &[&Object]) {
         for job in jobs {
             self.note_start(job);
-            let is_known = self.active().any(|known| known.uid.as_deref() == Some(job.uid()));
+            let is_known = self.knows(job);
             let name = &job.key.name;
             match jobs::end(job) {
                 None if !is_known => {
@@ -151,7 +151,7 @@ impl<'a> Sync<'a> {
     /// A Job for a time after the last one is the controller's own, and not in the status yet.
     fn note_start(&mut self, job: &Object) {
         let Some(scheduled) = job.annotation(SCHEDULED).and_then(|time| time.parse::<Timestamp>().ok()) else { return };
-        let is_new = self.status.last_schedule_time.as_ref().is_none_or(|last| scheduled > last.0);
+        let is_new = !self.knows(job) && self.status.last_schedule_time.as_ref().is_none_or(|last| scheduled > last.0);
         if is_new && *job.key.name == *job_name(self.cron_job, scheduled) {
             self.status.active.get_or_insert_default().push(ObjectReference {
                 api_version: Some(job.kind.api_version()),
@@ -287,6 +287,10 @@ impl<'a> Sync<'a> {
 
     fn active(&self) -> impl Iterator<Item = &ObjectReference> {
         self.status.active.iter().flatten()
+    }
+
+    fn knows(&self, job: &Object) -> bool {
+        self.active().any(|known| known.uid.as_deref() == Some(job.uid()))
     }
 
     fn forget(&mut self, uid: &str) {

@@ -16,9 +16,9 @@ pub mod endpoints;
 pub mod endpointslice;
 pub mod ephemeral_volume;
 pub mod garbage_collector;
-pub mod local_path_provisioner;
 pub mod horizontal_pod_autoscaler;
 pub mod job;
+pub mod local_path_provisioner;
 pub mod namespace;
 pub mod node_lifecycle;
 pub mod persistentvolume_binder;
@@ -31,8 +31,8 @@ pub mod service_account_tokens;
 pub mod statefulset;
 pub mod storage_protection;
 pub mod taint_eviction;
-pub mod volume_expand;
 pub mod ttl_after_finished;
+pub mod volume_expand;
 
 #[cfg(test)]
 pub mod testing;

@@ -91,8 +91,12 @@ fn concurrency_is_allowed_forbidden_or_replaced() {
     };
     let (jobs, active, _) = running("Allow");
     assert_eq!((jobs, active), (2, 2));
-    let (jobs, active, cluster) = running("Forbid");
+    let (jobs, active, mut cluster) = running("Forbid");
     assert_eq!((jobs, active, told(&cluster, "JobAlreadyActive")), (1, 1, 1));
+    let earlier = json!({"status": {"lastScheduleTime": "2020-07-01T00:00:00Z"}});
+    patch_status::<CronJob>(&mut cluster, "cj", earlier).unwrap();
+    settle(&mut cluster);
+    assert_eq!(status(&cluster)["active"].as_array().map(Vec::len), Some(1));
     let (jobs, active, cluster) = running("Replace");
     assert_eq!((jobs, active, told(&cluster, "SuccessfulDelete")), (1, 1, 1));
     assert_eq!(names(&cluster), [format!("cj-{}", FIRST_MINUTE + 2)]);
