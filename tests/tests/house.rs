@@ -19,6 +19,14 @@ const ABSENCES: &[(&str, &str)] = &[
     ("cluster-core/api/src", "crate::kubelet crate::runtime crate::network"),
     ("cluster-core/src/apiserver", "crate::controllers crate::scheduler crate::kubelet crate::runtime crate::cluster"),
     ("cluster-core/src/quota", "crate::store crate::apiserver crate::controllers crate::scheduler crate::cluster"),
+    (
+        "cluster-core/src/disruption.rs",
+        "crate::store crate::apiserver crate::controllers crate::scheduler crate::cluster",
+    ),
+    (
+        "cluster-core/src/node_selection.rs",
+        "crate::store crate::apiserver crate::controllers crate::scheduler crate::cluster",
+    ),
     ("cluster-core/src/store.rs", "crate::apiserver crate::controllers crate::scheduler crate::kubelet k8s_openapi"),
     ("cluster-core/src/watch.rs", "crate::controllers crate::scheduler crate::kubelet k8s_openapi"),
     ("cluster-core/src/controllers", "crate::store::Store crate::clock::Clock crate::cluster"),

@@ -1,9 +1,12 @@
 //! Shared informer caches: what a component has been told by its watches. It may lag behind the store.
 //! <https://pkg.go.dev/k8s.io/client-go/tools/cache>
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::pods;
+use super::queue::Backoffs;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
@@ -256,7 +259,7 @@ impl Caches {
     }
 
     pub fn view(&self, now: Time) -> View<'_> {
-        View { caches: self, now }
+        View { caches: self, backoffs: None, now }
     }
 }
 
@@ -264,10 +267,20 @@ impl Caches {
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     caches: &'a Caches,
+    backoffs: Option<&'a Backoffs>,
     pub now: Time,
 }
 
 impl<'a> View<'a> {
+    pub fn with_backoffs(self, backoffs: &'a Backoffs) -> View<'a> {
+        View { backoffs: Some(backoffs), ..self }
+    }
+
+    /// How long the loop should wait before it does what it has called `id` again.
+    pub fn backoff(&self, id: &str) -> Duration {
+        self.backoffs.map_or(Duration::ZERO, |backoffs| backoffs.wait(id, self.now))
+    }
+
     pub fn get<K: Resource>(&self, key: &Key) -> Option<&'a Object> {
         self.get_of(K::kind(), key)
     }

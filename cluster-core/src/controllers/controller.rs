@@ -17,7 +17,8 @@ pub use crate::events::EventNote;
 use crate::store::Change;
 use crate::trace::Actor;
 
-/// One control loop. It keeps no state of its own: what it must remember is in objects.
+/// One control loop. It keeps no state of its own: what it must remember is in objects, but for what it should do less and
+/// less often.
 /// <https://kubernetes.io/docs/concepts/architecture/controller/>
 pub trait Controller: Send + Sync {
     /// As the trace and events name it: `replicaset-controller`.
@@ -93,6 +94,8 @@ pub struct Plan {
     pub continue_after: Option<Duration>,
     /// The reconcile failed before it wanted anything: look again with backoff.
     pub error: Option<String>,
+    /// Names of what it does now and should do less and less often, see [`View::backoff`].
+    pub backoffs: Vec<Name>,
 }
 
 #[derive(Clone, Debug)]
@@ -215,6 +218,11 @@ impl Plan {
 
     pub fn event(&mut self, event: EventNote) {
         self.steps.push(Step::Event(Box::new(event)));
+    }
+
+    /// What the loop calls `id` is done now, and should be done less and less often.
+    pub fn back_off(&mut self, id: Name) {
+        self.backoffs.push(id);
     }
 
     /// Looks again after this time at the latest.

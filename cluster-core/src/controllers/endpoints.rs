@@ -1,7 +1,7 @@
 //! endpoints-controller: the older, one-object form of a Service's slices, still written for every Service that selects.
 //! <https://kubernetes.io/docs/concepts/services-networking/service/#endpoints>
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Pod, Service};
 
@@ -13,6 +13,7 @@ use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
+use crate::clock::Time;
 use crate::store::Change;
 
 /// More addresses than this are left out, and an annotation says so.
@@ -21,6 +22,7 @@ const ADDRESSES_MAX: usize = 1000;
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
+const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
 pub struct EndpointsController;
 
@@ -68,15 +70,21 @@ impl Controller for EndpointsController {
         if known.is_some() && same {
             return plan;
         }
+        let trigger = match known {
+            Some(known) => changed_at(known.spec::<Endpoints>(), &wanted, view),
+            None => service.metadata().creation_timestamp.as_ref().map(Time::from),
+        };
         *endpoints.spec_mut::<Endpoints>() = wanted;
         let metadata = endpoints.metadata_mut();
         metadata.labels = Some(labels);
-        if truncated {
-            let annotations = metadata.annotations.get_or_insert_default();
-            annotations.insert(OVER_CAPACITY.into(), "truncated".into());
-        } else if let Some(annotations) = &mut metadata.annotations {
-            annotations.remove(OVER_CAPACITY);
-        }
+        let mut annotations = annotations.unwrap_or_default();
+        let mut note = |name: &str, value: Option<String>| match value {
+            Some(value) => annotations.insert(name.to_owned(), value),
+            None => annotations.remove(name),
+        };
+        note(OVER_CAPACITY, truncated.then(|| "truncated".to_owned()));
+        note(TRIGGER_TIME, trigger.map(|time| time.timestamp().to_string()));
+        metadata.annotations = (!annotations.is_empty()).then_some(annotations);
         if known.is_some() {
             plan.update(endpoints, "pods have come, gone or changed");
         } else {
@@ -84,6 +92,25 @@ impl Controller for EndpointsController {
         }
         plan
     }
+}
+
+/// When the first of the pods became ready, or unready, whose place is new.
+fn changed_at(known: &Endpoints, wanted: &Endpoints, view: &View<'_>) -> Option<Time> {
+    let before: BTreeSet<(&str, bool)> = places(known).collect();
+    let changed = places(wanted).filter(|place| !before.contains(place));
+    let pods = changed.filter_map(|(uid, _)| view.by_uid(uid));
+    let times = pods.filter_map(|pod| Some(Time::from(pods::condition(pod, "Ready")?.last_transition_time.as_ref()?)));
+    times.min()
+}
+
+/// The uids of the pods behind addresses, and whether they are ready.
+fn places(endpoints: &Endpoints) -> impl Iterator<Item = (&str, bool)> {
+    endpoints.subsets.iter().flatten().flat_map(|subset| {
+        let ready = subset.addresses.iter().flatten().map(|address| (address, true));
+        let unready = subset.not_ready_addresses.iter().flatten().map(|address| (address, false));
+        let all = ready.chain(unready);
+        all.filter_map(|(address, is_ready)| Some((address.target_ref.as_ref()?.uid.as_deref()?, is_ready)))
+    })
 }
 
 fn labels_of(service: &Object) -> Labels {

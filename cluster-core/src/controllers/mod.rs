@@ -9,11 +9,17 @@ pub mod pods;
 pub mod queue;
 pub mod revisions;
 pub mod runner;
+pub mod share;
 
+pub mod certificate_cleaner;
+pub mod cluster_role_aggregation;
 pub mod cron_job;
+pub mod daemonset;
 pub mod deployment;
+pub mod disruption;
 pub mod endpoints;
 pub mod endpointslice;
+pub mod endpointslice_mirroring;
 pub mod ephemeral_volume;
 pub mod garbage_collector;
 pub mod horizontal_pod_autoscaler;
@@ -24,6 +30,7 @@ pub mod node_lifecycle;
 pub mod persistentvolume_binder;
 pub mod pod_gc;
 pub mod replicaset;
+pub mod replication_controller;
 pub mod resource_quota;
 pub mod root_ca;
 pub mod service_account;
@@ -31,6 +38,7 @@ pub mod service_account_tokens;
 pub mod statefulset;
 pub mod storage_protection;
 pub mod taint_eviction;
+pub mod ttl;
 pub mod ttl_after_finished;
 pub mod volume_expand;
 
@@ -39,21 +47,28 @@ pub mod testing;
 
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::ReplicationController;
+
 use controller::Controller;
+use replicaset::ReplicaController;
 
 /// The loops of kube-controller-manager: one line each.
 pub fn all() -> Vec<Arc<dyn Controller>> {
     vec![
         Arc::new(deployment::DeploymentController),
-        Arc::new(replicaset::ReplicaSetController),
         Arc::new(statefulset::StatefulSetController),
         Arc::new(job::JobController),
         Arc::new(job::orphans::JobOrphanController),
         Arc::new(cron_job::CronJobController),
         Arc::new(horizontal_pod_autoscaler::HorizontalPodAutoscalerController),
         Arc::new(ttl_after_finished::TtlAfterFinishedController),
+        Arc::new(daemonset::DaemonSetController),
+        Arc::new(ReplicaController::<ReplicaSet>::default()),
+        Arc::new(ReplicaController::<ReplicationController>::default()),
         Arc::new(endpointslice::EndpointSliceController),
         Arc::new(endpoints::EndpointsController),
+        Arc::new(endpointslice_mirroring::EndpointSliceMirroringController),
         Arc::new(node_lifecycle::NodeLifecycleController),
         Arc::new(taint_eviction::TaintEvictionController),
         Arc::new(pod_gc::PodGarbageCollector),
@@ -65,9 +80,13 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(volume_expand::VolumeExpander),
         Arc::new(ephemeral_volume::EphemeralVolumeController),
         Arc::new(local_path_provisioner::LocalPathProvisioner),
+        Arc::new(disruption::DisruptionController),
         Arc::new(storage_protection::ClaimProtection),
         Arc::new(storage_protection::VolumeProtection),
         Arc::new(resource_quota::ResourceQuotaController),
         Arc::new(root_ca::RootCaPublisher),
+        Arc::new(cluster_role_aggregation::ClusterRoleAggregationController),
+        Arc::new(certificate_cleaner::CertificateCleaner),
+        Arc::new(ttl::TtlController),
     ]
 }

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::api::object::{Object, Part};
 use crate::clock::Time;
+pub use crate::disruption::disrupted;
 
 /// The pod that a template describes. All pods that are cloned from it share one spec.
 pub fn from_template(template: &PodTemplateSpec, owner: &Object, reference: OwnerReference) -> Object {
@@ -80,25 +81,4 @@ pub fn available_in(pod: &Object, min_ready_seconds: i32, now: Time) -> Option<D
 pub fn restarts(pod: &Object) -> i32 {
     let statuses = pod.status::<Pod>().container_statuses.iter().flatten();
     statuses.map(|status| status.restart_count).max().unwrap_or(0)
-}
-
-/// The pod with the condition DisruptionTarget, which says why it is taken away.
-pub fn disrupted(pod: &Object, reason: &str, message: &str, now: Time) -> Object {
-    let condition = PodCondition {
-        type_: "DisruptionTarget".into(),
-        status: "True".into(),
-        reason: Some(reason.into()),
-        message: Some(message.into()),
-        last_transition_time: Some(now.to_meta()),
-        observed_generation: pod.metadata().generation,
-        ..PodCondition::default()
-    };
-    let mut pod = pod.clone();
-    let conditions = pod.status_mut::<Pod>().conditions.get_or_insert_default();
-    match conditions.iter_mut().find(|known| known.type_ == condition.type_) {
-        Some(known) if known.status == "True" => {}
-        Some(known) => *known = condition,
-        None => conditions.push(condition),
-    }
-    pod
 }

@@ -1,9 +1,11 @@
-//! A work queue: a key waits in it once, however often it was added; failures come back later and later.
+//! A work queue: a key waits in it once, however often it was added; failures come back later and later, and so does
+//! what a loop says it does too often.
 //! <https://pkg.go.dev/k8s.io/client-go/util/workqueue>
 
 use std::time::Duration;
 
-use crate::api::Key;
+use crate::api::{Key, Name};
+use crate::clock::Time;
 use crate::trace::Causes;
 
 /// client-go's default: 5 ms, doubling with each failure of a key.
@@ -77,9 +79,42 @@ impl Queue {
     }
 }
 
+/// What a loop does less and less often, by names that it gives.
+/// <https://pkg.go.dev/k8s.io/client-go/util/flowcontrol#Backoff>
+#[derive(Clone, Debug, Default)]
+pub struct Backoffs(imbl::OrdMap<Name, (Time, Duration)>);
+
+impl Backoffs {
+    const FIRST: Duration = Duration::from_secs(1);
+    const MAX: Duration = Duration::from_secs(15 * 60);
+
+    /// It is done now: the next time is to come later. What rests for long enough starts anew.
+    pub fn next(&mut self, id: &Name, now: Time) {
+        let known = self.0.get(id).filter(|(last, _)| now.since(*last) <= 2 * Backoffs::MAX);
+        let wait = known.map_or(Backoffs::FIRST, |(_, wait)| (*wait * 2).min(Backoffs::MAX));
+        self.0.insert(id.clone(), (now, wait));
+    }
+
+    pub fn wait(&self, id: &str, now: Time) -> Duration {
+        self.0.get(id).map_or(Duration::ZERO, |(last, wait)| (*last + *wait).since(now))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_done_again_and_again_is_done_less_and_less_often() {
+        let (mut backoffs, id, start) = (Backoffs::default(), Name::from("a"), Time::from_secs(100));
+        assert_eq!(backoffs.wait(&id, start), Duration::ZERO);
+        backoffs.next(&id, start);
+        assert_eq!(backoffs.wait(&id, start).as_secs(), 1);
+        backoffs.next(&id, start + Duration::from_secs(5));
+        assert_eq!(backoffs.wait(&id, start + Duration::from_secs(6)).as_secs(), 1);
+        backoffs.next(&id, start + Duration::from_secs(3600));
+        assert_eq!(backoffs.wait(&id, start + Duration::from_secs(3600)).as_secs(), 1);
+    }
 
     #[test]
     fn a_key_waits_once_with_all_its_causes() {

@@ -1,12 +1,14 @@
-//! replicaset-controller: keeps as many pods as the ReplicaSet says.
+//! replicaset-controller and replicationcontroller-controller: keep as many pods as a ReplicaSet says, or a
+//! ReplicationController, which is the older way to say the same.
 //! <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/>
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 
 use super::cache::View;
 use super::claim::claim;
@@ -23,42 +25,93 @@ use crate::store::Change;
 /// At most this many pods are created or deleted in one sync.
 const BURST: usize = 500;
 
-pub struct ReplicaSetController;
+/// A kind whose objects keep a number of pods.
+pub trait ReplicaKind: Resource {
+    /// The name of its control loop.
+    const CONTROLLER: &'static str;
+    /// As what the loop signs its Events.
+    const SOURCE: &'static str;
 
-impl Controller for ReplicaSetController {
+    fn replicas(set: &Object) -> Option<i32>;
+    fn min_ready_seconds(set: &Object) -> i32;
+    fn selector(set: &Object) -> Selector;
+    fn template(set: &Object) -> Option<&PodTemplateSpec>;
+    fn status(set: &Object) -> ReplicaSetStatus;
+    fn set_status(set: &mut Object, status: ReplicaSetStatus);
+}
+
+impl ReplicaKind for ReplicaSet {
+    const CONTROLLER: &'static str = "replicaset-controller";
+    const SOURCE: &'static str = "replicaset-controller";
+
+    fn replicas(set: &Object) -> Option<i32> {
+        set.spec::<ReplicaSet>().replicas
+    }
+
+    fn min_ready_seconds(set: &Object) -> i32 {
+        set.spec::<ReplicaSet>().min_ready_seconds.unwrap_or(0)
+    }
+
+    fn selector(set: &Object) -> Selector {
+        Selector::of(&set.spec::<ReplicaSet>().selector)
+    }
+
+    fn template(set: &Object) -> Option<&PodTemplateSpec> {
+        set.spec::<ReplicaSet>().template.as_ref()
+    }
+
+    fn status(set: &Object) -> ReplicaSetStatus {
+        set.status::<ReplicaSet>().clone()
+    }
+
+    fn set_status(set: &mut Object, status: ReplicaSetStatus) {
+        *set.status_mut::<ReplicaSet>() = status;
+    }
+}
+
+/// The loop of one of these kinds.
+pub struct ReplicaController<K>(PhantomData<K>);
+
+impl<K> Default for ReplicaController<K> {
+    fn default() -> ReplicaController<K> {
+        ReplicaController(PhantomData)
+    }
+}
+
+impl<K: ReplicaKind + Send + Sync> Controller for ReplicaController<K> {
     fn name(&self) -> &str {
-        "replicaset-controller"
+        K::CONTROLLER
     }
 
     fn watches(&self) -> Vec<Watch> {
         vec![
-            Watch::itself(ReplicaSet::kind()),
-            Watch::owner(Pod::kind(), ReplicaSet::kind()),
-            Watch::with(Pod::kind(), sets_that_may_adopt),
+            Watch::itself(K::kind()),
+            Watch::owner(Pod::kind(), K::kind()),
+            Watch::with(Pod::kind(), sets_that_may_adopt::<K>),
         ]
     }
 
     fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan {
         let mut plan = Plan::done();
-        let Some(set) = view.get::<ReplicaSet>(key) else { return plan };
-        let spec = set.spec::<ReplicaSet>();
-        let wanted = if set.is_terminating() { None } else { Some(spec.replicas.unwrap_or(1).max(0)) };
-        let mut census = Census::of_tallies(set, view);
-        if census.strangers || may_adopt(set, view) || waits(set) || wanted.is_some_and(|wanted| census.active > wanted)
+        let Some(set) = view.get::<K>(key) else { return plan };
+        let wanted = if set.is_terminating() { None } else { Some(K::replicas(set).unwrap_or(1).max(0)) };
+        let mut census = Census::of_tallies::<K>(set, view);
+        let waits = K::min_ready_seconds(set) > 0;
+        if census.strangers || may_adopt::<K>(set, view) || waits || wanted.is_some_and(|wanted| census.active > wanted)
         {
-            let selector = Selector::of(&spec.selector);
+            let selector = K::selector(set);
             let pods = claim(set, Pod::kind(), &selector, view, pods::is_active, &mut plan);
-            census = census.of_pods(set, &pods, view);
+            census = census.of_pods::<K>(set, &pods, view);
             if let Some(wanted) = wanted.filter(|wanted| census.active > *wanted) {
-                delete_pods(set, (census.active - wanted) as usize, &pods, &census, view, &mut plan);
+                delete_pods::<K>(set, (census.active - wanted) as usize, &pods, &census, view, &mut plan);
             }
         }
         if let Some(wanted) = wanted.filter(|wanted| census.active < *wanted) {
-            create_pods(set, (wanted - census.active) as usize, &census, &mut plan);
+            create_pods::<K>(set, (wanted - census.active) as usize, &census, &mut plan);
         }
-        let status = census.status(set);
-        if status != *set.status::<ReplicaSet>() {
-            plan.update_status(with_status(set, status), "its pods have changed");
+        let status = with_status::<K>(set, census.status::<K>(set));
+        if !status.same_status(set) {
+            plan.update_status(status, "its pods have changed");
         }
         if let Some(next) = census.next_available {
             plan.continue_after(next);
@@ -67,61 +120,64 @@ impl Controller for ReplicaSetController {
     }
 }
 
-/// A pod without a controller concerns the ReplicaSets whose selectors match it.
-fn sets_that_may_adopt(view: &View<'_>, change: &Change) -> Vec<Key> {
+/// A pod without a controller concerns those whose selectors match it.
+fn sets_that_may_adopt<K: ReplicaKind>(view: &View<'_>, change: &Change) -> Vec<Key> {
     let Some(pod) = change.after.as_ref().filter(|pod| pod.controller().is_none()) else { return Vec::new() };
     let labels = pod.metadata().labels.as_ref();
-    let matching = |set: &&Object| labels.is_some() && Selector::of(&set.spec::<ReplicaSet>().selector).matches(labels);
-    view.list::<ReplicaSet>(&pod.key.namespace).filter(matching).map(|set| set.key.clone()).collect()
+    let matching = |set: &&Object| labels.is_some() && K::selector(set).matches(labels);
+    view.list::<K>(&pod.key.namespace).filter(matching).map(|set| set.key.clone()).collect()
 }
 
-fn waits(set: &Object) -> bool {
-    set.spec::<ReplicaSet>().min_ready_seconds.unwrap_or(0) > 0
-}
-
-fn may_adopt(set: &Object, view: &View<'_>) -> bool {
+fn may_adopt<K: ReplicaKind>(set: &Object, view: &View<'_>) -> bool {
     let mut orphans = view.uncontrolled_of(Pod::kind(), &set.key.namespace).peekable();
     orphans.peek().is_some() && {
-        let selector = Selector::of(&set.spec::<ReplicaSet>().selector);
+        let selector = K::selector(set);
         orphans.any(|pod| selector.matches(pod.metadata().labels.as_ref()))
     }
 }
 
-fn create_pods(set: &Object, missing: usize, census: &Census, plan: &mut Plan) {
-    let Some(template) = &set.spec::<ReplicaSet>().template else { return };
+fn create_pods<K: ReplicaKind>(set: &Object, missing: usize, census: &Census, plan: &mut Plan) {
+    let Some(template) = K::template(set) else { return };
     let pod = pods::from_template(template, set, set.controller_reference());
-    let created = EventNote::normal(set, "SuccessfulCreate", "Created pod: {}");
-    let failed = EventNote::warning(set, "FailedCreate", "Error creating: ");
-    let confession = with_status(set, census.failing_status(set));
+    let created = EventNote::normal(set, "SuccessfulCreate", "Created pod: {}").from(K::SOURCE);
+    let failed = EventNote::warning(set, "FailedCreate", "Error creating: ").from(K::SOURCE);
+    let confession = with_status::<K>(set, census.failing_status::<K>(set));
     for _ in 0..missing.min(BURST) {
         plan.create(pod.clone(), "there are too few pods")
             .event(created.clone())
             .on_failure(failed.clone())
             .tolerate(&["NamespaceTerminating"])
-            .confess(confession.clone(), |set, refusal, now| tell_failure(set, "FailedCreate", refusal, now));
+            .confess(confession.clone(), |set, refusal, now| tell_failure::<K>(set, "FailedCreate", refusal, now));
     }
 }
 
-fn delete_pods(set: &Object, surplus: usize, pods: &[&Object], census: &Census, view: &View<'_>, plan: &mut Plan) {
-    let crowds = crowds(set, view);
+fn delete_pods<K: ReplicaKind>(
+    set: &Object,
+    surplus: usize,
+    pods: &[&Object],
+    census: &Census,
+    view: &View<'_>,
+    plan: &mut Plan,
+) {
+    let crowds = crowds::<K>(set, view);
     let mut candidates: Vec<_> = pods.iter().map(|pod| Candidate::new(pod, &crowds)).collect();
     if surplus < candidates.len() {
         candidates.sort_by(|a, b| a.compare(b, view.now));
     }
-    let confession = with_status(set, census.failing_status(set));
+    let confession = with_status::<K>(set, census.failing_status::<K>(set));
     for candidate in candidates.iter().take(surplus.min(BURST)) {
         plan.delete(candidate.pod, "there are too many pods")
-            .event(EventNote::normal(set, "SuccessfulDelete", "Deleted pod: {}"))
-            .on_failure(EventNote::warning(set, "FailedDelete", "Error deleting: "))
-            .confess(confession.clone(), |set, refusal, now| tell_failure(set, "FailedDelete", refusal, now));
+            .event(EventNote::normal(set, "SuccessfulDelete", "Deleted pod: {}").from(K::SOURCE))
+            .on_failure(EventNote::warning(set, "FailedDelete", "Error deleting: ").from(K::SOURCE))
+            .confess(confession.clone(), |set, refusal, now| tell_failure::<K>(set, "FailedDelete", refusal, now));
     }
 }
 
-/// How many active pods of this ReplicaSet and its siblings are on each node. One without a controller has no
-/// siblings and does not count itself either.
-fn crowds<'a>(set: &'a Object, view: &View<'a>) -> BTreeMap<&'a str, usize> {
+/// How many active pods of this set and its siblings are on each node. One without a controller has no siblings and
+/// does not count itself either.
+fn crowds<'a, K: ReplicaKind>(set: &'a Object, view: &View<'a>) -> BTreeMap<&'a str, usize> {
     let mut crowds = BTreeMap::new();
-    let siblings = set.controller().into_iter().flat_map(|owner| view.controlled::<ReplicaSet>(&owner.uid));
+    let siblings = set.controller().into_iter().flat_map(|owner| view.controlled::<K>(&owner.uid));
     for pod in siblings.flat_map(|sibling| view.controlled::<Pod>(sibling.uid())).filter(|pod| pods::is_active(pod)) {
         *crowds.entry(pod.spec::<Pod>().node_name.as_deref().unwrap_or_default()).or_default() += 1;
     }
@@ -180,7 +236,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The pods of a ReplicaSet, counted.
+/// The pods of a set, counted.
 #[derive(Debug, Default)]
 struct Census {
     active: i32,
@@ -196,9 +252,9 @@ struct Census {
 
 impl Census {
     /// From the counts that the cache keeps; right unless pods come or go by their labels, or wait to be available.
-    fn of_tallies(set: &Object, view: &View<'_>) -> Census {
-        let selector = Selector::of(&set.spec::<ReplicaSet>().selector);
-        let template = template_selector(set);
+    fn of_tallies<K: ReplicaKind>(set: &Object, view: &View<'_>) -> Census {
+        let selector = K::selector(set);
+        let template = template_selector::<K>(set);
         let mut census = Census::default();
         for (labels, tally) in view.tallies(set.uid()) {
             if selector.matches(Some(labels)) {
@@ -213,9 +269,9 @@ impl Census {
         Census { available: census.ready, ..census }
     }
 
-    fn of_pods(&self, set: &Object, pods: &[&Object], view: &View<'_>) -> Census {
-        let template = template_selector(set);
-        let min_ready_seconds = set.spec::<ReplicaSet>().min_ready_seconds.unwrap_or(0);
+    fn of_pods<K: ReplicaKind>(&self, set: &Object, pods: &[&Object], view: &View<'_>) -> Census {
+        let template = template_selector::<K>(set);
+        let min_ready_seconds = K::min_ready_seconds(set);
         let mut census = Census { active: pods.len() as i32, leaving: self.leaving, ..Census::default() };
         for pod in pods {
             census.labelled += i32::from(template.matches(pod.metadata().labels.as_ref()));
@@ -229,9 +285,9 @@ impl Census {
         census
     }
 
-    fn status(&self, set: &Object) -> ReplicaSetStatus {
-        let conditions = set.status::<ReplicaSet>().conditions.iter().flatten();
-        let conditions: Vec<_> = conditions.filter(|condition| condition.type_ != "ReplicaFailure").cloned().collect();
+    fn status<K: ReplicaKind>(&self, set: &Object) -> ReplicaSetStatus {
+        let conditions = K::status(set).conditions.into_iter().flatten();
+        let conditions: Vec<_> = conditions.filter(|condition| condition.type_ != "ReplicaFailure").collect();
         let counted = |count: i32| (count > 0).then_some(count);
         ReplicaSetStatus {
             replicas: self.active,
@@ -245,23 +301,23 @@ impl Census {
     }
 
     /// The status of a sync that failed: a failure that is known already stays as it is.
-    fn failing_status(&self, set: &Object) -> ReplicaSetStatus {
-        ReplicaSetStatus { conditions: set.status::<ReplicaSet>().conditions.clone(), ..self.status(set) }
+    fn failing_status<K: ReplicaKind>(&self, set: &Object) -> ReplicaSetStatus {
+        ReplicaSetStatus { conditions: K::status(set).conditions, ..self.status::<K>(set) }
     }
 }
 
-fn template_selector(set: &Object) -> Selector {
-    let template = set.spec::<ReplicaSet>().template.as_ref().and_then(|template| template.metadata.as_ref());
+fn template_selector<K: ReplicaKind>(set: &Object) -> Selector {
+    let template = K::template(set).and_then(|template| template.metadata.as_ref());
     template.and_then(|metadata| metadata.labels.as_ref()).map(Selector::of_labels).unwrap_or_default()
 }
 
-fn with_status(set: &Object, status: ReplicaSetStatus) -> Object {
+fn with_status<K: ReplicaKind>(set: &Object, status: ReplicaSetStatus) -> Object {
     let mut set = set.clone();
-    *set.status_mut::<ReplicaSet>() = status;
+    K::set_status(&mut set, status);
     set
 }
 
-fn tell_failure(set: &mut Object, reason: &str, refusal: &Status, now: Time) {
+fn tell_failure<K: ReplicaKind>(set: &mut Object, reason: &str, refusal: &Status, now: Time) {
     let condition = ReplicaSetCondition {
         type_: "ReplicaFailure".into(),
         status: "True".into(),
@@ -269,9 +325,11 @@ fn tell_failure(set: &mut Object, reason: &str, refusal: &Status, now: Time) {
         message: Some(refusal.message.clone()),
         last_transition_time: Some(now.to_meta()),
     };
-    let conditions = set.status_mut::<ReplicaSet>().conditions.get_or_insert_default();
+    let mut status = K::status(set);
+    let conditions = status.conditions.get_or_insert_default();
     if conditions.iter().all(|known| known.type_ != condition.type_) {
         conditions.push(condition);
+        K::set_status(set, status);
     }
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use super::cache::Caches;
 use super::controller::{Absence, Controller, Enqueue, EventNote, Plan, Step, Write};
-use super::queue::Queue;
+use super::queue::{Backoffs, Queue};
 use crate::api::kind::KindRef;
 use crate::api::request::{Body, Request, Response};
 use crate::api::status::Status;
@@ -68,6 +68,7 @@ struct Loop {
     unseen: imbl::OrdMap<Key, Vec<(usize, u64)>>,
     /// When a key comes back by itself: the earliest moment that a plan asked for.
     due: imbl::OrdMap<Key, (Time, Class)>,
+    backoffs: Backoffs,
     /// A worker has been told to look into the queue.
     woken: bool,
 }
@@ -341,7 +342,8 @@ impl Runner {
         };
         if let Some((key, causes)) = taken {
             entry.unseen.remove(&key);
-            let plan = entry.controller.reconcile(&key, &caches.view(world.now));
+            let plan = entry.controller.reconcile(&key, &caches.view(world.now).with_backoffs(&entry.backoffs));
+            plan.backoffs.iter().for_each(|id| entry.backoffs.next(id, world.now));
             let kind = entry.watches.first().map_or_else(|| Name::from(""), |watch| watch.kind.kind.clone());
             let note = Name::from(plan.error.as_deref().unwrap_or_default());
             let writes = plan.steps.iter().filter(|step| matches!(step, Step::Write(_))).count();
@@ -532,6 +534,7 @@ impl Loop {
             running: imbl::OrdMap::new(),
             unseen: imbl::OrdMap::new(),
             due: imbl::OrdMap::new(),
+            backoffs: Backoffs::default(),
             woken: false,
         }
     }

@@ -119,6 +119,7 @@ mod tests {
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
             }}),
         );
+        settle(&mut cluster);
         delete::<PersistentVolumeClaim>(&mut cluster, "data").unwrap();
         settle(&mut cluster);
         assert!(cluster.get::<PersistentVolumeClaim>("default", "data").is_some_and(Object::is_terminating));

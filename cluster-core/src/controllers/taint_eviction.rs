@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 
 use super::cache::View;
 use super::controller::{Controller, EventNote, Plan, Watch};
@@ -12,6 +12,7 @@ use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::clock::Time;
+use crate::node_selection::tolerates;
 use crate::store::Change;
 
 pub struct TaintEvictionController;
@@ -78,25 +79,6 @@ fn stays_until(pod: &Object, node: &Object, view: &View<'_>) -> Option<Time> {
         }
     }
     earliest
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let (key, effect) = (text(&toleration.key), text(&toleration.effect));
-    if (!effect.is_empty() && effect != taint.effect) || (!key.is_empty() && key != taint.key) {
-        return false;
-    }
-    match toleration.operator.as_deref() {
-        Some("Exists") => true,
-        None | Some("" | "Equal") => text(&toleration.value) == text(&taint.value),
-        Some(operator) => {
-            let number = |text: String| text.parse::<i64>().ok();
-            match number(text(&taint.value)).zip(number(text(&toleration.value))) {
-                Some((taint, bound)) => (operator == "Gt" && taint > bound) || (operator == "Lt" && taint < bound),
-                None => false,
-            }
-        }
-    }
 }
 
 fn evict(pod: &Object, view: &View<'_>, plan: &mut Plan) {

@@ -2,16 +2,16 @@
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>
 
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
-use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
 use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::api::request::{Options, Propagation, Request, Response, Verb};
-use crate::api::selector::Selector;
 use crate::api::status::{Cause, Status};
 use crate::apiserver::{ApiServer, Moment, delete, read};
+use crate::disruption::{DISRUPTION_ALLOWED, covers, tell_allowed};
 
 /// More evictions than these may not wait for the budget's controller.
 const DISRUPTED_PODS_MAX: usize = 2000;
@@ -80,12 +80,9 @@ fn tell(server: &mut ApiServer, mut pod: Object, request: &Request, moment: &mut
 
 /// Counts the disruption against the one budget that covers the pod, or refuses it.
 fn ask_budget(server: &mut ApiServer, pod: &Object, removal: &Request, moment: &mut Moment<'_>) -> Result<(), Status> {
-    let covers = |budget: &&Object| {
-        let selector = budget.spec::<PodDisruptionBudget>().selector.as_ref().map(Selector::of);
-        selector.is_some_and(|selector| selector.matches(pod.metadata().labels.as_ref()))
-    };
     let kind = PodDisruptionBudget::kind();
-    let budgets: Vec<Object> = server.store.list(kind, &pod.key.namespace).filter(covers).cloned().collect();
+    let covering = server.store.list(kind, &pod.key.namespace).filter(|budget| covers(budget, pod));
+    let budgets: Vec<Object> = covering.cloned().collect();
     let old = match budgets.as_slice() {
         [] => return Ok(()),
         [one] => one,
@@ -104,7 +101,7 @@ fn ask_budget(server: &mut ApiServer, pod: &Object, removal: &Request, moment: &
     let left = status.disruptions_allowed.unwrap_or(0) - 1;
     status.disruptions_allowed = Some(left);
     if left == 0 {
-        forbid(status, moment);
+        tell_allowed(status, moment.now);
     }
     status.disrupted_pods.get_or_insert_default().insert(pod.key.name.to_string(), moment.now.to_meta());
     let write = Request {
@@ -155,7 +152,7 @@ fn check(budget: &Object) -> Result<(), Status> {
     }
     let (current, desired) = (status.current_healthy.unwrap_or(0), status.desired_healthy.unwrap_or(0));
     let told = |condition: &&Condition| {
-        condition.type_ == "DisruptionAllowed" && condition.status == "False" && !condition.message.is_empty()
+        condition.type_ == DISRUPTION_ALLOWED && condition.status == "False" && !condition.message.is_empty()
     };
     let cannot = format!("The disruption budget {name} does not allow evicting pods currently");
     let detail = match status.conditions.iter().flatten().find(told) {
@@ -176,23 +173,6 @@ fn violated(detail: &str, retry_after_seconds: u32) -> Status {
     let cause = Cause { reason: "DisruptionBudget", message: detail.to_owned(), field: String::new() };
     status.details.get_or_insert_default().causes.push(cause);
     status
-}
-
-/// Nothing is allowed any more.
-fn forbid(status: &mut PodDisruptionBudgetStatus, moment: &Moment<'_>) {
-    let observed_generation = status.observed_generation;
-    let conditions = status.conditions.get_or_insert_default();
-    let known = conditions.iter().position(|condition| condition.type_ == "DisruptionAllowed");
-    let since = known.map(|at| conditions.remove(at)).filter(|condition| condition.status == "False");
-    let condition = Condition {
-        type_: "DisruptionAllowed".into(),
-        status: "False".into(),
-        reason: "InsufficientPods".into(),
-        message: String::new(),
-        observed_generation,
-        last_transition_time: since.map_or_else(|| moment.now.to_meta(), |condition| condition.last_transition_time),
-    };
-    conditions.insert(known.unwrap_or(conditions.len()), condition);
 }
 
 #[cfg(test)]

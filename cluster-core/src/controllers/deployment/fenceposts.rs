@@ -1,7 +1,8 @@
 //! How far a rolling update may go above and below the wanted number of pods.
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::controllers::share::scaled;
 
 /// How many pods more than wanted there may be. Percentages are rounded up.
 pub fn max_surge(spec: &DeploymentSpec) -> i32 {
@@ -25,23 +26,10 @@ fn limits(spec: &DeploymentSpec) -> (i32, i32) {
     (surge, unavailable.min(replicas))
 }
 
-/// A number, or a share of the whole. What can't be read counts as none.
-pub fn scaled(value: Option<&IntOrString>, whole: i32, round_up: bool) -> i32 {
-    match value {
-        None => 0,
-        Some(IntOrString::Int(number)) => *number,
-        Some(IntOrString::String(text)) => {
-            let percent: i64 = text.strip_suffix('%').and_then(|text| text.parse().ok()).unwrap_or(0);
-            let exact = percent.saturating_mul(i64::from(whole));
-            let rounded = if round_up { exact.saturating_add(99).div_euclid(100) } else { exact.div_euclid(100) };
-            rounded.try_into().unwrap_or(i32::MAX)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::{DeploymentStrategy, RollingUpdateDeployment};
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
     use super::*;
 
