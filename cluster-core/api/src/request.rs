@@ -102,8 +102,8 @@ pub struct Options {
     pub field_manager: String,
     pub force: bool,
     pub field_validation: FieldValidation,
-    /// Keys that the text of the body gives more than once.
-    pub duplicate_fields: Vec<String>,
+    /// What a strict reader says of the text of the body: `duplicate field "data.k"`.
+    pub strict_errors: Vec<String>,
     pub grace_period_seconds: Option<i64>,
     pub propagation: Option<Propagation>,
     /// Delete only if it still is this object.

@@ -17,6 +17,7 @@ pub mod patch;
 pub mod policy;
 pub mod read;
 mod replicas;
+mod size;
 pub mod strategies;
 pub mod strategy;
 pub mod subresources;
@@ -169,6 +170,7 @@ impl ApiServer {
                 _ => Ok(object),
             };
         }
+        size::check(&object, request)?;
         let object = self.custom.stored(object);
         let partition = fields::index_value(&object);
         let sequence = moment.trace.next_sequence();

@@ -9,7 +9,6 @@ use cluster_core::random::Random;
 use cluster_core::{Cluster, Config};
 use serde_json::{Map, Value, json};
 
-use super::authenticate::Credentials;
 use super::handle::{Gateway, handle};
 use super::live::Live;
 
@@ -205,12 +204,7 @@ async fn bad_requests_are_answered_and_change_nothing() {
     };
     let resources = cluster.kinds().map(resource).collect();
     let live = Live::start(cluster, 1.0).unwrap();
-    let gateway = Arc::new(Gateway {
-        live: live.clone(),
-        credentials: Credentials { token: "t".into() },
-        metrics: Default::default(),
-        openapi: Default::default(),
-    });
+    let gateway = Arc::new(Gateway::new(live.clone(), "t".into()));
     let mut fuzzer = Fuzzer { random: Random::new(1), resources };
     let mut watches = Vec::new();
     let (mut granted, mut refused) = (0, 0);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body as HttpBody, to_bytes};
+use axum::body::Body as HttpBody;
 use axum::http::{HeaderMap, Method, Request as HttpRequest, Response as HttpResponse, header};
 use cluster_core::Cluster;
 use cluster_core::api::Key;
@@ -11,6 +11,7 @@ use cluster_core::api::status::Status;
 use cluster_core::apiserver::table::{ListMeta, Table};
 
 use super::accept::{Form, Wanted, negotiate};
+use super::body::Sent;
 use super::live::Live;
 use super::query::Query;
 use super::route::{Place, Route, route};
@@ -18,14 +19,21 @@ use super::{answer, authenticate, authorize, body, documents, metrics, openapi, 
 
 /// Subresources that open a connection.
 const CONNECTIONS: &[&str] = &["attach", "exec", "portforward", "proxy"];
-/// As kube-apiserver limits bodies (`--max-resource-write-bytes` aside): 3 MiB.
-const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// The front of a live cluster.
 pub struct Gateway {
-    pub live: Live,
-    pub credentials: authenticate::Credentials,
-    pub metrics: metrics::Metrics,
-    pub openapi: openapi::Documents,
+    pub(super) live: Live,
+    pub(super) credentials: authenticate::Credentials,
+    pub(super) metrics: metrics::Metrics,
+    pub(super) openapi: openapi::Documents,
+}
+
+impl Gateway {
+    /// Whoever shows the token is the administrator.
+    pub fn new(live: Live, token: String) -> Gateway {
+        let credentials = authenticate::Credentials { token };
+        Gateway { live, credentials, metrics: metrics::Metrics::default(), openapi: openapi::Documents::default() }
+    }
 }
 
 /// An answer that is ready to be written.
@@ -66,7 +74,7 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         query.check_include_object()?;
     }
     wanted.pretty = query.is_pretty();
-    let bytes = to_bytes(http_body, BODY_BYTES_MAX).await.map_err(|_| Status::too_large(BODY_BYTES_MAX))?;
+    let bytes = body::all(http_body).await?;
     let content_type = text(&head.headers, header::CONTENT_TYPE).unwrap_or_default();
 
     let (verb, watch) = verb(&head.method, &place, &query, content_type)?;
@@ -78,8 +86,8 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
     let body = match verb {
         // A connection that is asked for needs no body.
         Verb::Create if bytes.is_empty() && CONNECTIONS.contains(&place.subresource.as_str()) => None,
-        Verb::Create | Verb::Update => Some(body::object(content_type, &bytes)),
-        Verb::Patch(patch_type) => Some(Ok(body::patch(patch_type, &bytes)?)),
+        Verb::Create | Verb::Update => Some(body::object(content_type, bytes)),
+        Verb::Patch(patch_type) => Some(Sent::Patch(body::patch(patch_type, options.field_validation, &bytes)?)),
         Verb::Delete | Verb::DeleteCollection => {
             body::delete_options(content_type, &bytes, &mut options)?;
             None
@@ -91,8 +99,8 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
     let ask = move |cluster: &mut Cluster| -> Result<(Request, Option<Reply>), Status> {
         let mut request = Request { user: Some(user), ..request_of(cluster, &place, verb, actor, options)? };
         if let Some(body) = body {
-            let parsed = body.map_err(|unreadable| unreadable.of_kind(&request.kind))?;
-            request.options.duplicate_fields = parsed.duplicates;
+            let parsed = body.of_kind(&request.kind)?;
+            request.options.strict_errors = parsed.strict_errors;
             request.body = Body::Json(parsed.value);
         }
         if watch {

@@ -34,6 +34,7 @@ use cluster_core::world::Settings;
 use cluster_core::{Cluster, Config};
 
 use crate::exit::{Answer, Failure, Outcome};
+pub use handle::{Gateway, handle};
 pub use live::Live;
 
 const COMPONENTS: &[&str] = &["kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
@@ -79,7 +80,6 @@ impl Serve {
             start: now(),
             without: self.without.clone(),
             signer: Some(crate::token_signer::unguessable()),
-            ..Config::default()
         };
         let fault = |what: &str, error: &dyn std::fmt::Display| Failure::Fault(format!("{what}: {error}"));
         let mut cluster = Cluster::new(config);
@@ -97,11 +97,12 @@ impl Serve {
         let server = server::Server::bind(self.listen, live)
             .await
             .map_err(|error| Failure::Fault(format!("cannot listen at {}: {error}", self.listen)))?;
-        println!("{}", server.url());
         if let Some(path) = &self.kubeconfig_out {
             kubeconfig::write(path, &server.kubeconfig())
                 .map_err(|error| Failure::Fault(format!("cannot write {}: {error}", path.display())))?;
         }
+        // Whoever has read this line finds a server that listens, and the kubeconfig.
+        println!("{}", server.url());
         tokio::select! {
             () = server.run() => {}
             _ = tokio::signal::ctrl_c() => {}
@@ -117,5 +118,7 @@ fn now() -> Time {
     jiff::Timestamp::from_microsecond(micros).map_or(Time::ZERO, Time::from_timestamp)
 }
 
+#[cfg(test)]
+mod concurrency;
 #[cfg(test)]
 mod fuzz;

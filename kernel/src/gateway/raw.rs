@@ -47,8 +47,8 @@ impl Asked {
         }
         let mut request = request_of(cluster, &place, verb, actor, options)?;
         if matches!(verb, Verb::Create | Verb::Update) {
-            let parsed = body::object(JSON, &bytes).map_err(|unreadable| unreadable.of_kind(&request.kind))?;
-            request.options.duplicate_fields = parsed.duplicates;
+            let parsed = body::object(JSON, bytes).of_kind(&request.kind)?;
+            request.options.strict_errors = parsed.strict_errors;
             request.body = Body::Json(parsed.value);
         }
         Ok(Asked { request, is_watch, timeout: query.timeout()?, query })

@@ -16,9 +16,7 @@ use tower_http::compression::{CompressionLayer, Predicate};
 
 use super::handle::{Gateway, handle};
 use super::live::Live;
-use super::metrics::Metrics;
-use super::openapi::Documents;
-use super::{authenticate, kubeconfig, tls};
+use super::{kubeconfig, tls};
 
 const CONNECTIONS_MAX: usize = 1000;
 /// A client that has not shaken hands, or sent the head of its request, within this time is let go.
@@ -44,9 +42,7 @@ impl Server {
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let identity = tls::identity(address.ip())?;
         let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        let credentials = authenticate::Credentials { token };
-        let gateway =
-            Arc::new(Gateway { live, credentials, metrics: Metrics::default(), openapi: Documents::default() });
+        let gateway = Arc::new(Gateway::new(live, token));
         Ok(Server { listener, address, identity, gateway })
     }
 

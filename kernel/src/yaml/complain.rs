@@ -1,12 +1,13 @@
 //! Errors of the YAML scanner and parser in plain words.
 
-use libyaml_safer::{Error, Mark};
+use libyaml_safer::{Error, ErrorKind, Mark};
 
 use super::SyntaxError;
 use super::source::Source;
 
 /// Says what was expected where libyaml stopped.
 pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
+    let words = go_yaml(error);
     let mark = error.problem_mark().unwrap_or_default();
     let opened = error.context_mark().unwrap_or(mark);
     let at_end = source.after(mark).trim().is_empty();
@@ -118,7 +119,19 @@ pub(super) fn complain(error: &Error, source: Source) -> SyntaxError {
             SyntaxError::new(here, format!("{problem}{context}"))
         }
     };
-    SyntaxError { unfinished: at_end && !lacks_space, ..error }
+    SyntaxError { unfinished: at_end && !lacks_space, ..error }.go_yaml(words)
+}
+
+/// As go-yaml says it: with the line of the problem, or else of what it is part of. In the first line it names none,
+/// and what the parser finds it counts one line too low.
+fn go_yaml(error: &Error) -> String {
+    let line_of = |mark: Option<Mark>| mark.map(|mark| mark.line).filter(|line| *line > 0);
+    let line = match line_of(error.problem_mark()) {
+        Some(line) if error.kind() == ErrorKind::Scanner => Some(line + 1),
+        found => found.or_else(|| line_of(error.context_mark())),
+    };
+    let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    format!("{place}{}", error.problem())
 }
 
 /// Names the opening bracket, which is often lines above the place where the parser stops.
@@ -152,7 +165,8 @@ pub(super) fn control_character(source: Source) -> Option<SyntaxError> {
     let code = u32::from(character);
     Some(
         SyntaxError::new(source.span(mark, 1), format!("the control character U+{code:04X} is not allowed"))
-            .hint("write it as an escape in double quotes"),
+            .hint("write it as an escape in double quotes")
+            .go_yaml("control characters are not allowed"),
     )
 }
 

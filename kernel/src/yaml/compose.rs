@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
 use serde_json::Value;
 
 use super::complain::{complain, control_character};
-use super::fields::Fields;
+use super::fields::{Fields, Name, Remarks};
 use super::place::{Inner, Places, Span};
-use super::resolve::{Scalar, resolve, short_tag};
+use super::resolve::{Scalar, Unfit, resolve, short_tag};
 use super::source::Source;
 use super::{Document, SyntaxError, Warning};
 
@@ -23,14 +24,30 @@ const NODE_BYTES: usize = 64;
 
 /// Reads the YAML documents in the text and appends them. `origin` is the place of the text's first character.
 pub(super) fn documents(text: &str, origin: Span, documents: &mut Vec<Document>) -> Result<(), SyntaxError> {
-    let source = Source { text, origin };
+    read(Source { text, origin }, |document| {
+        documents.push(document);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Reads no further than the end of the first document.
+pub(super) fn first(text: &str, origin: Span) -> Result<Option<Document>, SyntaxError> {
+    let mut first = None;
+    read(Source { text, origin }, |document| {
+        first = Some(document);
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+fn read(source: Source, mut take: impl FnMut(Document) -> ControlFlow<()>) -> Result<(), SyntaxError> {
     if let Some(error) = control_character(source) {
         return Err(error);
     }
     let mut parser = Parser::new();
     // kubectl's reader ends every line with a newline, the last one too.
-    let newline = if text.ends_with('\n') { "" } else { "\n" };
-    parser.set_input(text.as_bytes().chain(newline.as_bytes()));
+    let newline = if source.text.ends_with('\n') { "" } else { "\n" };
+    parser.set_input(source.text.as_bytes().chain(newline.as_bytes()));
     let mut composer = Composer::new(source);
     let mut last = Mark::default();
     loop {
@@ -39,8 +56,10 @@ pub(super) fn documents(text: &str, origin: Span, documents: &mut Vec<Document>)
         if matches!(event.data, EventData::StreamEnd) {
             return Ok(());
         }
-        if let Some(document) = composer.take(event)? {
-            documents.push(document);
+        if let Some(document) = composer.take(event)?
+            && take(document).is_break()
+        {
+            return Ok(());
         }
     }
 }
@@ -51,7 +70,8 @@ fn next_event<R: BufRead>(parser: &mut Parser<R>, source: Source, last: Mark) ->
         Ok(Ok(event)) => Ok(event),
         Ok(Err(error)) => Err(complain(&error, source)),
         Err(_) => Err(SyntaxError::new(source.rest_of_line(last), "a tag (`!name`) is not followed by a space")
-            .hint("put text that starts with `!` in quotes")),
+            .hint("put text that starts with `!` in quotes")
+            .go_yaml("did not find expected whitespace or line break")),
     }
 }
 
@@ -88,7 +108,7 @@ enum Anchor {
 
 #[derive(Debug)]
 enum Key {
-    Field(String, Span),
+    Field(Name, Span),
     /// `<<`, which takes over the fields of another map: <https://yaml.org/type/merge.html>.
     Merge(Span),
 }
@@ -114,7 +134,7 @@ struct Composer<'a> {
     aliases: HashSet<&'a str>,
     frames: Vec<Frame>,
     anchors: HashMap<String, Anchor>,
-    warnings: Vec<Warning>,
+    remarks: Remarks,
     root: Option<Node>,
     /// Of the scalar at hand: a later line of it looks like a list item.
     has_item_below: bool,
@@ -132,7 +152,7 @@ impl<'a> Composer<'a> {
             aliases: source.text.match_indices('*').map(|(at, _)| name(&source.text[at + 1..])).collect(),
             frames: Vec::new(),
             anchors: HashMap::new(),
-            warnings: Vec::new(),
+            remarks: Remarks::default(),
             root: None,
             has_item_below: false,
             nodes: 0,
@@ -157,11 +177,12 @@ impl<'a> Composer<'a> {
                 self.aliased_nodes = 0;
             }
             EventData::DocumentEnd { .. } => {
-                let warnings = std::mem::take(&mut self.warnings);
+                let Remarks { warnings, repeated } = std::mem::take(&mut self.remarks);
                 return Ok(self.root.take().map(|root| Document {
                     value: root.value,
                     line: root.places.value.line,
                     warnings,
+                    repeated,
                     places: root.places,
                 }));
             }
@@ -208,7 +229,10 @@ impl<'a> Composer<'a> {
         self.nodes += 1;
         let scalar = match tag {
             None if !plain => Scalar::Text(text),
-            tag => resolve(tag, &text).map_err(|message| SyntaxError::new(span, message))?,
+            tag => resolve(tag, &text).map_err(|Unfit { found, wanted }| {
+                SyntaxError::new(span, format!("`{text}` cannot be read as {wanted}"))
+                    .go_yaml(format_args!("cannot decode {found} `{text}` as a {wanted}"))
+            })?,
         };
         if self.expects_key() {
             if let (Some(anchor), Some(value)) = (anchor, scalar.clone().into_value()) {
@@ -217,9 +241,15 @@ impl<'a> Composer<'a> {
             }
             return self.key(scalar, span);
         }
+        let infinity = match scalar {
+            Scalar::Float(float) if float.is_nan() => "NaN",
+            Scalar::Float(float) if float < 0.0 => "-Inf",
+            _ => "+Inf",
+        };
         let Some(value) = scalar.into_value() else {
             return Err(SyntaxError::new(span, "JSON has no infinity and no NaN: a finite number was expected")
-                .hint("put it in quotes if text is meant"));
+                .hint("put it in quotes if text is meant")
+                .go(format!("json: unsupported value: {infinity}")));
         };
         let node = Node { value, places: Places { key: None, value: span, inner: Inner::Scalar }, size };
         if let Some(anchor) = anchor {
@@ -229,9 +259,10 @@ impl<'a> Composer<'a> {
     }
 
     fn key(&mut self, scalar: Scalar, span: Span) -> Result<(), SyntaxError> {
+        let is_text = matches!(scalar, Scalar::Text(_));
         match scalar.into_key() {
             Some(key) => {
-                self.set_key(Key::Field(key, span));
+                self.set_key(Key::Field(Name { key, is_text }, span));
                 Ok(())
             }
             None => Err(SyntaxError::new(span, "a field name was expected, not null or a huge number")),
@@ -242,11 +273,13 @@ impl<'a> Composer<'a> {
         let node = match self.anchors.get(name) {
             Some(Anchor::Closed(node)) => node,
             Some(Anchor::Open(_)) => {
-                return Err(SyntaxError::new(span, format!("`&{name}` would contain itself")));
+                return Err(SyntaxError::new(span, format!("`&{name}` would contain itself"))
+                    .go_yaml(format_args!("anchor '{name}' value contains itself")));
             }
             None => {
                 return Err(SyntaxError::new(span, format!("no `&{name}` stands before `*{name}`"))
-                    .hint("put text that starts with `*` in quotes"));
+                    .hint("put text that starts with `*` in quotes")
+                    .go_yaml(format_args!("unknown anchor '{name}' referenced")));
             }
         };
         let size = node.size;
@@ -333,9 +366,9 @@ impl<'a> Composer<'a> {
                 places.push(node.places);
             }
             Body::Map(fields, pending) => match pending.take() {
-                Some(Key::Field(key, span)) => {
-                    frame.size.bytes += key.len();
-                    fields.insert(key, span, node.value, node.places, &mut self.warnings);
+                Some(Key::Field(name, span)) => {
+                    frame.size.bytes += name.key.len();
+                    fields.insert(name, span, node.value, node.places, &mut self.remarks);
                 }
                 Some(Key::Merge(span)) => fields.merge(node.value, node.places, span)?,
                 None => {}
@@ -364,7 +397,7 @@ impl<'a> Composer<'a> {
             }
             _ => return,
         };
-        self.warnings.push(Warning { span, message });
+        self.remarks.warnings.push(Warning { span, message });
     }
 }
 
@@ -378,9 +411,11 @@ fn has_too_many_aliases(aliased: usize, nodes: usize) -> bool {
 
 fn too_much_copying(span: Span) -> SyntaxError {
     SyntaxError::new(span, "aliases (`*name`) make the document grow out of all proportion")
+        .go_yaml("document contains excessive aliasing")
 }
 
 fn complex_key(span: Span) -> SyntaxError {
     SyntaxError::new(span, "a field name was expected, not a list or a map")
         .hint("`{{ … }}` of a template must be filled in, or put in quotes")
+        .go_yaml("invalid map key")
 }

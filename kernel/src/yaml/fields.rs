@@ -7,6 +7,20 @@ use serde_json::{Map, Value};
 use super::place::{Inner, Places, Span};
 use super::{SyntaxError, Warning};
 
+/// A key, and whether it is text to YAML, not a number or the like.
+#[derive(Debug)]
+pub(super) struct Name {
+    pub(super) key: String,
+    pub(super) is_text: bool,
+}
+
+/// What there is to say of a document beside its value.
+#[derive(Debug, Default)]
+pub(super) struct Remarks {
+    pub(super) warnings: Vec<Warning>,
+    pub(super) repeated: Vec<String>,
+}
+
 /// The fields of a map while it is being read.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
@@ -20,18 +34,22 @@ impl Fields {
     /// Sets a field. Of two with the same name the last counts, as for kubectl, with a warning that names both.
     pub(super) fn insert(
         &mut self,
-        key: String,
+        Name { key, is_text }: Name,
         key_span: Span,
         value: Value,
         places: Places,
-        warnings: &mut Vec<Warning>,
+        remarks: &mut Remarks,
     ) {
+        if self.map.contains_key(&key) {
+            let shown = if is_text { format!("{key:?}") } else { key.clone() };
+            remarks.repeated.push(format!("line {}: key {shown} already set in map", places.value.line));
+        }
         let earlier = self.places.get(&key).and_then(|places| places.key);
         if let Some(earlier) = earlier
             && !self.merged.remove(&key)
         {
             let message = format!("`{key}` stands here and in line {}: only this one counts", earlier.line);
-            warnings.push(Warning { span: key_span, message });
+            remarks.warnings.push(Warning { span: key_span, message });
         }
         self.places.insert(key.clone(), Places { key: Some(key_span), ..places });
         self.map.insert(key, value);
@@ -40,7 +58,10 @@ impl Fields {
     /// Takes over the fields of a map, or of a list of maps of which the first counts most. As go-yaml has it, they win over fields
     /// that stand before the `<<`.
     pub(super) fn merge(&mut self, value: Value, places: Places, span: Span) -> Result<(), SyntaxError> {
-        let refuse = || SyntaxError::new(span, "`<<` merges a map, or a list of maps");
+        let refuse = || {
+            SyntaxError::new(span, "`<<` merges a map, or a list of maps")
+                .go_yaml("map merge requires map or sequence of maps as the value")
+        };
         let maps = match (value, places.inner) {
             (Value::Object(map), Inner::Fields(places)) => vec![(map, places)],
             (Value::Array(items), Inner::Items(places)) => items

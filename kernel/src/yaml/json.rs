@@ -6,10 +6,10 @@ use serde::de::IgnoredAny;
 use serde_json::{Number, Value};
 
 use super::compose::DEPTH_MAX;
-use super::fields::Fields;
+use super::fields::{Fields, Name, Remarks};
 use super::place::{Inner, Places, Span};
 use super::resolve::number_of_float;
-use super::{Document, SyntaxError, Warning};
+use super::{Document, SyntaxError};
 
 /// The JSON objects and lists at the start of the text, one after another, and where the rest begins. Nothing is found in text
 /// that is no JSON, such as a YAML flow mapping.
@@ -104,12 +104,13 @@ impl<'a> Cursor<'a> {
 /// Reads one value that [`values`] has found. The cursor ends after it.
 pub(super) fn read(cursor: &mut Cursor) -> Result<Document, SyntaxError> {
     let line = cursor.line;
-    let mut warnings = Vec::new();
-    let (value, places) = node(cursor, DEPTH_MAX, &mut warnings)?;
-    Ok(Document { value, line, warnings, places })
+    let mut remarks = Remarks::default();
+    let (value, places) = node(cursor, DEPTH_MAX, &mut remarks)?;
+    let Remarks { warnings, repeated } = remarks;
+    Ok(Document { value, line, warnings, repeated, places })
 }
 
-fn node(cursor: &mut Cursor, depth_left: usize, warnings: &mut Vec<Warning>) -> Result<(Value, Places), SyntaxError> {
+fn node(cursor: &mut Cursor, depth_left: usize, remarks: &mut Remarks) -> Result<(Value, Places), SyntaxError> {
     let start = cursor.span(1);
     if matches!(cursor.peek(), b'{' | b'[') && depth_left == 0 {
         return Err(SyntaxError::too_deep(start));
@@ -123,8 +124,8 @@ fn node(cursor: &mut Cursor, depth_left: usize, warnings: &mut Vec<Warning>) -> 
                 let key = unquote(key, key_span)?;
                 cursor.skip_blanks();
                 cursor.skip(); // the colon
-                let (value, places) = node(cursor, depth_left - 1, warnings)?;
-                fields.insert(key, key_span, value, places, warnings);
+                let (value, places) = node(cursor, depth_left - 1, remarks)?;
+                fields.insert(Name { key, is_text: true }, key_span, value, places, remarks);
                 cursor.skip_blanks();
                 if cursor.peek() != b',' {
                     break;
@@ -139,7 +140,7 @@ fn node(cursor: &mut Cursor, depth_left: usize, warnings: &mut Vec<Warning>) -> 
             let (mut items, mut places) = (Vec::new(), Vec::new());
             cursor.skip();
             while cursor.peek() != b']' {
-                let (item, place) = node(cursor, depth_left - 1, warnings)?;
+                let (item, place) = node(cursor, depth_left - 1, remarks)?;
                 items.push(item);
                 places.push(place);
                 cursor.skip_blanks();

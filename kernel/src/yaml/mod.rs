@@ -29,6 +29,8 @@ pub struct Document {
     pub line: u32,
     /// What kubectl takes without a word, but nobody writes on purpose.
     pub warnings: Vec<Warning>,
+    /// Keys that a map gives twice, as a strict go-yaml tells of them: `line 5: key "data" already set in map`.
+    pub repeated: Vec<String>,
     places: place::Places,
 }
 
@@ -61,15 +63,30 @@ pub struct SyntaxError {
     pub hint: Option<String>,
     /// The text ends too early: typing on may make it right.
     pub unfinished: bool,
+    /// The same in the words of Go's libraries, which clients of the API know.
+    go: Option<String>,
 }
 
 impl SyntaxError {
     fn new(span: Span, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), hint: None, unfinished: false }
+        Self { span, message: message.into(), hint: None, unfinished: false, go: None }
     }
 
     fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    fn go_yaml(self, words: impl fmt::Display) -> Self {
+        self.go(format!("yaml: {words}"))
+    }
+
+    fn go(self, words: String) -> Self {
+        Self { go: Some(words), ..self }
+    }
+
+    /// What kube-apiserver says: `yaml: line 3: mapping values are not allowed in this context`.
+    pub fn in_go_words(&self) -> String {
+        self.go.clone().unwrap_or_else(|| format!("yaml: line {}: {}", self.span.line, self.message))
     }
 
     fn too_deep(span: Span) -> Self {
@@ -106,6 +123,12 @@ pub fn read(text: &str) -> Result<Vec<Document>, SyntaxError> {
     }
     documents.retain(|document| !document.value.is_null());
     Ok(documents)
+}
+
+/// Reads the first document of a text as the API reads a body: what follows it is not looked at.
+pub fn first(text: &str) -> Result<Option<Document>, SyntaxError> {
+    let origin = Span { line: 1, column: 1, length: 0 };
+    compose::first(text.strip_prefix('\u{feff}').unwrap_or(text), origin)
 }
 
 /// How far a text that is being typed has come.

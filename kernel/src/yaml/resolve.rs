@@ -26,8 +26,15 @@ enum Plain {
 
 const YAML_TAG: &str = "tag:yaml.org,2002:";
 
+/// What a scalar is and what its tag says, as short tags, where these do not fit.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unfit {
+    pub(super) found: &'static str,
+    pub(super) wanted: String,
+}
+
 /// Settles the type of a scalar that was written unquoted or with a tag. The error says why it cannot have its tag's type.
-pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Scalar, String> {
+pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Scalar, Unfit> {
     let as_text = || Ok(Scalar::Text(text.to_owned()));
     let Some(tag) = tag else {
         return match plain(text) {
@@ -35,7 +42,7 @@ pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Scalar, String> {
             _ => as_text(),
         };
     };
-    let refuse = || Err(format!("`{text}` cannot be read as {}", short_tag(tag)));
+    let refuse = || Err(Unfit { found: tag_of(&plain(text)), wanted: short_tag(tag) });
     match (tag.strip_prefix(YAML_TAG), plain(text)) {
         (Some("bool"), Some(Plain::Scalar(scalar @ Scalar::Bool(_))))
         | (Some("null"), Some(Plain::Scalar(scalar @ Scalar::Null)))
@@ -49,6 +56,17 @@ pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Scalar, String> {
             None => refuse(),
         },
         _ => as_text(),
+    }
+}
+
+fn tag_of(plain: &Option<Plain>) -> &'static str {
+    match plain {
+        None | Some(Plain::Scalar(Scalar::Text(_))) => "!!str",
+        Some(Plain::Timestamp) => "!!timestamp",
+        Some(Plain::Scalar(Scalar::Null)) => "!!null",
+        Some(Plain::Scalar(Scalar::Bool(_))) => "!!bool",
+        Some(Plain::Scalar(Scalar::Int(_) | Scalar::Unsigned(_))) => "!!int",
+        Some(Plain::Scalar(Scalar::Float(_))) => "!!float",
     }
 }
 

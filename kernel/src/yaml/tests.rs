@@ -46,6 +46,23 @@ fn values_are_printed_as_kubectl_prints_them() {
     }
 }
 
+/// Rows of a text, what is wrong with it, and what is wrong with it to a strict reader.
+#[test]
+fn the_api_hears_go_yaml_s_words() {
+    for row in include_str!("testdata/errors.jsonl").lines() {
+        let (text, error, strict): (String, String, String) = serde_json::from_str(row).unwrap();
+        match first(&text) {
+            Err(found) => assert_eq!(found.in_go_words(), error, "{text:?}"),
+            Ok(found) => {
+                assert_eq!(error, "", "{text:?}");
+                let repeated = found.map(|document| document.repeated).unwrap_or_default();
+                let wanted: Vec<&str> = strict.lines().skip(1).map(str::trim).collect();
+                assert_eq!(repeated, wanted, "{text:?}");
+            }
+        }
+    }
+}
+
 /// go-yaml v2 parted from libyaml long ago: it is stricter in some texts, and takes `{b:}` for a key with a colon in its name.
 #[test]
 fn a_few_texts_are_read_as_libyaml_does_and_not_go_yaml() {

@@ -59,6 +59,11 @@ pub fn version(kind: &Kind) -> Option<&Version> {
     place.definition.versions.get(place.version)
 }
 
+/// The names of all versions of a custom kind; `None` for built-in kinds.
+pub fn versions(kind: &Kind) -> Option<impl Iterator<Item = &str>> {
+    Some(place(kind)?.definition.versions.iter().map(|version| version.name.as_str()))
+}
+
 /// The kinds of the definitions that exist now.
 #[derive(Clone, Default)]
 pub struct CustomKinds {

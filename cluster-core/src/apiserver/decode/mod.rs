@@ -1,5 +1,6 @@
 //! From a request's body to an object: apiVersion and kind, types, fields that the kind does not have.
 
+mod base64;
 pub mod text;
 mod walk;
 
@@ -17,25 +18,13 @@ use crate::apiserver::{custom, versions};
 pub fn body(request: &Request) -> Result<(Object, Vec<String>), Status> {
     match &request.body {
         Body::Object(object) => kept(object.clone()).map(|object| (object, Vec::new())),
-        Body::Json(value) => {
-            let Options { field_validation, duplicate_fields, .. } = &request.options;
-            read(&request.kind, value, *field_validation, duplicate_fields)
-        }
-        Body::None => json(&request.kind, &Value::Null, request.options.field_validation),
+        Body::Json(value) => json(&request.kind, value, &request.options),
+        Body::None => json(&request.kind, &Value::Null, &request.options),
     }
 }
 
-/// The same for a value that no text gave: what a patch made of an object.
-pub fn json(kind: &KindRef, value: &Value, validation: FieldValidation) -> Result<(Object, Vec<String>), Status> {
-    read(kind, value, validation, &[])
-}
-
-fn read(
-    kind: &KindRef,
-    value: &Value,
-    validation: FieldValidation,
-    duplicates: &[String],
-) -> Result<(Object, Vec<String>), Status> {
+/// The same for a value, be it sent or made by a patch.
+pub fn json(kind: &KindRef, value: &Value, options: &Options) -> Result<(Object, Vec<String>), Status> {
     check_kind(kind, value)?;
     let mut value = if value.is_null() { Value::Object(Default::default()) } else { value.clone() };
     let mut unknown = Vec::new();
@@ -46,17 +35,16 @@ fn read(
             unknown.sort();
         }
         (None, Some(schema)) => {
-            walk::object(&mut value, schema, &kind.kind, &mut unknown)
-                .map_err(|error| unreadable(kind, kind, &error))?;
+            walk::object(&mut value, schema, &mut unknown).map_err(|error| unreadable(kind, kind, &error))?;
         }
         (None, None) => {}
     }
     check_revision(&value)?;
     let object = Object::from_json(kind, value)
         .map_err(|error| unreadable(kind, kind, &format!("{}: {}", error.path, error.message)))?;
-    let mut texts: Vec<String> = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    let mut texts = options.strict_errors.clone();
     texts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
-    match validation {
+    match options.field_validation {
         FieldValidation::Ignore => kept(object).map(|object| (object, Vec::new())),
         FieldValidation::Strict if !texts.is_empty() => {
             Err(unreadable(kind, kind, &format!("strict decoding error: {}", texts.join(", "))))
@@ -76,24 +64,18 @@ fn unreadable(found: &Kind, wanted: &Kind, problem: &str) -> Status {
 
 /// apiVersion and kind may be left out; else they are those of the URL.
 pub fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
+    if let Some(definition) = custom::versions(kind) {
+        return check_custom_kind(kind, definition, value);
+    }
     let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let expected = kind.api_version();
     let (version, name) = (text("apiVersion").unwrap_or(&expected), text("kind").unwrap_or(&kind.kind));
     if version == expected && *name == *kind.kind {
         return Ok(());
     }
-    if kind.definition.is_some() && version == expected {
-        let cause = Cause::invalid("kind", name, format!("must be {}", kind.kind));
-        let message = format!("{name}.{} \"{}\" is invalid: kind: {}", kind.group, object_name(value), cause.message);
-        let mut status = Status::invalid(kind, object_name(value), vec![cause]);
-        status.message = message;
-        return Err(status);
-    }
     let (group, short_version) = version.split_once('/').unwrap_or(("", version));
     if *name == *kind.kind && group == &*kind.group {
-        let message =
-            format!("the API version in the data ({version}) does not match the expected API version ({expected})");
-        return Err(Status::bad_request(message));
+        return Err(other_version(version, &expected));
     }
     let known = |known: &&KindRef| *known.kind == *name && *known.group == *group && *known.version == *short_version;
     let problem = match kinds::built_in().iter().find(known) {
@@ -113,6 +95,46 @@ pub fn check_kind(kind: &KindRef, value: &Value) -> Result<(), Status> {
         "{name} in version \"{short_version}\" cannot be handled as a {}: {problem}",
         kind.kind
     )))
+}
+
+/// Bodies of custom kinds in process may leave them out, too, but not just one of them: they are converted from the
+/// version that they name.
+fn check_custom_kind<'a>(
+    kind: &KindRef,
+    mut versions: impl Iterator<Item = &'a str>,
+    value: &Value,
+) -> Result<(), Status> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (version, name, expected) = (text("apiVersion"), text("kind"), kind.api_version());
+    if version.is_empty() && name.is_empty() || version == expected && *name == *kind.kind {
+        return Ok(());
+    }
+    let (group, short_version) = version.split_once('/').unwrap_or(("", version));
+    let unsuitable = |problem: String| {
+        Err(Status::bad_request(format!(
+            "{name} in version \"{short_version}\" cannot be handled as a {}: {problem}",
+            kind.kind
+        )))
+    };
+    if group != &*kind.group {
+        let found = format!("{group}/{short_version}, Kind={name}");
+        return unsuitable(format!("{found} is unstructured and is not suitable for converting to \"{expected}\""));
+    }
+    if !versions.any(|known| known == short_version) {
+        return unsuitable(format!("request to convert CR from an invalid group/version: {version}"));
+    }
+    if version != expected {
+        return Err(other_version(version, &expected));
+    }
+    let cause = Cause::invalid("kind", name, format!("must be {}", kind.kind));
+    let message = format!("{name}.{} \"{}\" is invalid: kind: {}", kind.group, object_name(value), cause.message);
+    Err(Status { message, ..Status::invalid(kind, object_name(value), vec![cause]) })
+}
+
+fn other_version(found: &str, expected: &str) -> Status {
+    Status::bad_request(format!(
+        "the API version in the data ({found}) does not match the expected API version ({expected})"
+    ))
 }
 
 fn object_name(value: &Value) -> &str {

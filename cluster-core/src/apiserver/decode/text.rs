@@ -25,11 +25,11 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value, and the paths of keys that it gives more than once: `metadata.name`, `spec.containers[0].image`.
-#[derive(Debug, PartialEq)]
+/// A value, and what a strict reader says of its text: `duplicate field "spec.containers[0].image"`.
+#[derive(Debug, Default, PartialEq)]
 pub struct Parsed {
     pub value: Value,
-    pub duplicates: Vec<String>,
+    pub strict_errors: Vec<String>,
 }
 
 struct Reader<'a> {
@@ -46,7 +46,10 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     let mut reader = Reader { bytes, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
     let value = reader.value()?;
     match reader.peek() {
-        None => Ok(Parsed { value, duplicates: reader.duplicates }),
+        None => {
+            let strict_errors = reader.duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+            Ok(Parsed { value, strict_errors })
+        }
         Some(_) => Err(reader.invalid("after top-level value")),
     }
 }
@@ -272,7 +275,7 @@ mod tests {
         let text = br#" {"a": [1, {"b": true, "b": null}], "c": "\u00e9\n", "a": -1.5e3, "a": 2} "#;
         let parsed = parse(text).unwrap();
         assert_eq!(parsed.value, json!({"a": 2, "c": "\u{e9}\n"}));
-        assert_eq!(parsed.duplicates, ["a[1].b", "a"]);
+        assert_eq!(parsed.strict_errors, ["duplicate field \"a[1].b\"", "duplicate field \"a\""]);
     }
 
     #[test]

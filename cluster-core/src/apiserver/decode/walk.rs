@@ -3,9 +3,13 @@
 //!
 //! Messages name types as the API server does, which is written in Go.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use data_encoding::BASE64;
 use serde_json::{Map, Value};
 
-use super::text;
+use super::{base64, text};
 use crate::api::quantity;
 use crate::api::schema::Schema;
 use crate::api::zero_values::is_nullable;
@@ -18,29 +22,14 @@ const LABEL_SELECTOR: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
 const JSON_SCHEMA: &str = "io.k8s.apiextensions-apiserver.";
 const ANY: [&str; 4] = ["JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"];
 
-/// Texts that have types of their own, by the fields that hold them.
-const NAMED_TEXTS: [(&str, &str); 14] = [
-    ("concurrencyPolicy", "v1.ConcurrencyPolicy"),
-    ("completionMode", "v1.CompletionMode"),
-    ("dnsPolicy", "v1.DNSPolicy"),
-    ("effect", "v1.TaintEffect"),
-    ("imagePullPolicy", "v1.PullPolicy"),
-    ("phase", "v1.PodPhase"),
-    ("podManagementPolicy", "v1.PodManagementPolicyType"),
-    ("protocol", "v1.Protocol"),
-    ("restartPolicy", "v1.RestartPolicy"),
-    ("scheme", "v1.URIScheme"),
-    ("sessionAffinity", "v1.ServiceAffinity"),
-    ("terminationMessagePolicy", "v1.TerminationMessagePolicy"),
-    ("uid", "types.UID"),
-    ("whenUnsatisfiable", "v1.UnsatisfiableConstraintAction"),
-];
+/// A line a type: its OpenAPI name, then its fields whose texts or maps have Go types of their own.
+const NAMED_TYPES: &str = include_str!("named_types.txt");
 
 /// Where the walk is.
 struct Place<'a> {
     /// With indexes and keys: how a field is named that is not known.
     path: String,
-    /// The type that holds the field, and the names of the fields that lead to it.
+    /// The OpenAPI name of the type that holds the field, and the names of the fields that lead to it.
     holder: &'a str,
     fields: String,
     /// The last of them.
@@ -48,10 +37,10 @@ struct Place<'a> {
 }
 
 /// Makes `value` what the API would write. Unknown fields are added to `unknown` and taken away; the error is about the
-/// first value of a wrong type. `kind` is the name of the type at the top.
-pub fn object(value: &mut Value, schema: Schema<'_>, kind: &str, unknown: &mut Vec<String>) -> Result<(), String> {
+/// first value of a wrong type.
+pub fn object(value: &mut Value, schema: Schema<'_>, unknown: &mut Vec<String>) -> Result<(), String> {
     let place = Place { path: String::new(), holder: "", fields: String::new(), field: "" };
-    fields(value, schema, kind, &place, unknown)
+    fields(value, schema, &place, unknown)
 }
 
 /// `PodSpec` of `io.k8s.api.core.v1.PodSpec`.
@@ -66,26 +55,38 @@ fn qualified(type_name: &str) -> String {
     format!("{}.{name}", parts.next().unwrap_or_default())
 }
 
-/// The type of a schema as Go names it.
-fn go_type(schema: Schema<'_>, field: &str) -> String {
+/// The Go type of a field that has one of its own: `v1.PodPhase`.
+fn named_type(holder: &str, field: &str) -> Option<&'static str> {
+    type Fields = BTreeMap<&'static str, &'static str>;
+    static TYPES: LazyLock<BTreeMap<&'static str, Fields>> = LazyLock::new(|| {
+        let line = |line: &'static str| {
+            let (name, fields) = line.split_once(' ')?;
+            Some((name, fields.split(' ').filter_map(|field| field.split_once('=')).collect()))
+        };
+        NAMED_TYPES.lines().filter_map(line).collect()
+    });
+    TYPES.get(holder.strip_prefix("io.k8s.")?)?.get(field).copied()
+}
+
+/// The type of a schema as Go names it, for what stands in a field or is an element there.
+fn go_type(schema: Schema<'_>, place: &Place<'_>) -> String {
     let resolved = schema.resolved();
     let named = schema.type_name();
+    let own = || named_type(place.holder, place.field).map(str::to_owned);
     match (resolved.get("type").and_then(Value::as_str), resolved.get("format").and_then(Value::as_str)) {
         (Some("array"), _) => {
-            let item = schema.items().map(|items| go_type(items, ""));
+            let item = schema.items().map(|items| go_type(items, place));
             format!("[]{}", item.unwrap_or_default())
         }
         (Some("string"), Some("byte")) => "[]uint8".into(),
-        (Some("string"), _) => {
-            NAMED_TEXTS.iter().find(|(name, _)| *name == field).map_or("string", |(_, text)| text).to_owned()
-        }
+        (Some("string"), _) if named.is_none() => own().unwrap_or_else(|| "string".into()),
         (Some("integer"), format) => format.unwrap_or("int64").into(),
         (Some("number"), _) => "float64".into(),
         (Some("boolean"), _) => "bool".into(),
-        (Some("object"), _) if named.is_none() => {
+        (Some("object"), _) if named.is_none() => own().unwrap_or_else(|| {
             let values = resolved.get("additionalProperties").map(Schema::new);
-            format!("map[string]{}", values.map(|values| go_type(values, "")).unwrap_or_default())
-        }
+            format!("map[string]{}", values.map(|values| go_type(values, place)).unwrap_or_default())
+        }),
         _ => named.map(qualified).unwrap_or_default(),
     }
 }
@@ -94,7 +95,11 @@ fn mismatch(found: &str, wanted: &str, place: &Place<'_>) -> String {
     if place.fields.is_empty() {
         return text::misfit(found, wanted);
     }
-    format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}", place.holder, place.fields)
+    format!(
+        "json: cannot unmarshal {found} into Go struct field {}.{} of type {wanted}",
+        short(place.holder),
+        place.fields
+    )
 }
 
 fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut Vec<String>) -> Result<(), String> {
@@ -107,12 +112,10 @@ fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut 
     }
     let resolved = schema.resolved();
     let Some(wanted) = resolved.get("type").and_then(Value::as_str) else { return Ok(()) };
-    let wrong = |value: &Value| mismatch(text::json_type(value), &go_type(schema, place.field), place);
+    let wrong = |value: &Value| mismatch(text::json_type(value), &go_type(schema, place), place);
     match (wanted, &mut *value) {
         (_, Value::Null) => Ok(()),
-        ("object", Value::Object(_)) if resolved.get("properties").is_some() => {
-            fields(value, schema, short(named), place, unknown)
-        }
+        ("object", Value::Object(_)) if resolved.get("properties").is_some() => fields(value, schema, place, unknown),
         ("object", Value::Object(entries)) => {
             let Some(values) = resolved.get("additionalProperties").filter(|values| values.is_object()) else {
                 return Ok(());
@@ -131,28 +134,30 @@ fn walk(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut 
             }
             Ok(())
         }
+        ("string", Value::String(text)) if resolved.get("format").and_then(Value::as_str) == Some("byte") => {
+            let bytes = base64::decode(text.as_bytes());
+            *text = bytes
+                .map(|bytes| BASE64.encode(&bytes))
+                .map_err(|at| format!("illegal base64 data at input byte {at}"))?;
+            Ok(())
+        }
         ("string", Value::String(_)) | ("boolean", Value::Bool(_)) | ("number", Value::Number(_)) => Ok(()),
         ("integer", Value::Number(number)) => {
             let small = resolved.get("format").and_then(Value::as_str) == Some("int32");
             let fits = number.as_i64().is_some_and(|number| !small || i32::try_from(number).is_ok());
             let found = format!("number {number}");
-            if fits { Ok(()) } else { Err(mismatch(&found, &go_type(schema, place.field), place)) }
+            if fits { Ok(()) } else { Err(mismatch(&found, &go_type(schema, place), place)) }
         }
         (_, value) => Err(wrong(value)),
     }
 }
 
-fn fields(
-    value: &mut Value,
-    schema: Schema<'_>,
-    holder: &str,
-    place: &Place<'_>,
-    unknown: &mut Vec<String>,
-) -> Result<(), String> {
+fn fields(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mut Vec<String>) -> Result<(), String> {
     let Value::Object(entries) = value else {
-        return Err(mismatch(text::json_type(value), &go_type(schema, place.field), place));
+        return Err(mismatch(text::json_type(value), &go_type(schema, place), place));
     };
     let known = schema.resolved().get("properties").and_then(Value::as_object);
+    let holder = schema.type_name().unwrap_or_default();
     // Metadata stands first in what people write.
     let mut names: Vec<String> = entries.keys().cloned().collect();
     names.sort_by_key(|name| name != "metadata");
@@ -229,7 +234,8 @@ fn int_or_string(value: &Value, place: &Place<'_>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
-    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+    use k8s_openapi::api::networking::v1::NetworkPolicy;
     use serde_json::json;
 
     use super::*;
@@ -237,7 +243,7 @@ mod tests {
 
     fn read<K: Resource>(mut value: Value) -> Result<(Value, Vec<String>), String> {
         let mut unknown = Vec::new();
-        object(&mut value, Schema::of(K::kind()).unwrap(), &K::kind().kind, &mut unknown)?;
+        object(&mut value, Schema::of(K::kind()).unwrap(), &mut unknown)?;
         Ok((value, unknown))
     }
 
@@ -260,6 +266,33 @@ mod tests {
             error(read::<ConfigMap>(json!({"metadata": {"labels": {"n": true}}}))),
             "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string"
         );
+    }
+
+    #[test]
+    fn texts_and_maps_with_types_of_their_own_are_named_by_them() {
+        let problem = |found: Result<(Value, Vec<String>), String>| found.unwrap_err();
+        let wanted = |problem: String| problem.rsplit_once(" of type ").map(|(_, wanted)| wanted.to_owned()).unwrap();
+        let policy = problem(read::<NetworkPolicy>(json!({"spec": {"policyTypes": "Ingress"}})));
+        assert_eq!(
+            policy,
+            "json: cannot unmarshal string into Go struct field NetworkPolicySpec.spec.policyTypes of type []v1.PolicyType"
+        );
+        let deployment = read::<Deployment>(json!({"spec": {"strategy": {"type": 1}}}));
+        assert_eq!(wanted(problem(deployment)), "v1.DeploymentStrategyType");
+        let service = read::<Service>(json!({"spec": {"type": ["NodePort"]}}));
+        assert_eq!(wanted(problem(service)), "v1.ServiceType");
+        let item = read::<NetworkPolicy>(json!({"spec": {"policyTypes": [1]}}));
+        assert_eq!(wanted(problem(item)), "v1.PolicyType");
+        let limits = read::<Pod>(json!({"spec": {"containers": [{"resources": {"limits": "much"}}]}}));
+        assert_eq!(wanted(problem(limits)), "v1.ResourceList");
+    }
+
+    #[test]
+    fn bytes_are_read_as_go_reads_them() {
+        let read = |text: &str| read::<ConfigMap>(json!({"binaryData": {"k": text}}));
+        assert_eq!(read("not base64!").unwrap_err(), "illegal base64 data at input byte 3");
+        assert_eq!(read("v").unwrap_err(), "illegal base64 data at input byte 0");
+        assert_eq!(read("eH\nk=\n").unwrap().0["binaryData"]["k"], "eHk=");
     }
 
     #[test]

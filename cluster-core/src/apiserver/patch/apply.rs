@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use super::{body, check_place};
-use crate::api::kind::Kind;
+use crate::api::kind::{Kind, KindRef};
 use crate::api::managed::Managed;
 use crate::api::object::Object;
-use crate::api::request::Request;
+use crate::api::request::{FieldValidation, Options, Request};
 use crate::api::status::Status;
 use crate::apiserver::managed::{self, apply::Applied};
 use crate::apiserver::{decode, versions};
@@ -22,8 +22,7 @@ pub fn apply_to(request: &Request, old: Option<&Object>, now: Time) -> Result<Ob
     let live = old.map(|old| versions::present(old.clone(), &request.kind).to_json());
     let (mut value, managers) = applied.apply(live.as_ref(), old.map_or(&[], managed::entries))?;
     managed::omit_empty(&mut value, &request.kind);
-    let (mut object, _) = decode::json(&request.kind, &value, request.options.field_validation)
-        .map_err(|status| Status::unexplained(status.message))?;
+    let (mut object, _) = read(&request.kind, &value, &request.options)?;
     if old.is_none() && !object.uid().is_empty() {
         let uid = object.uid();
         let detail = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
@@ -32,6 +31,19 @@ pub fn apply_to(request: &Request, old: Option<&Object>, now: Time) -> Result<Ob
     check_place(&object, request)?;
     object.managed = Managed::of(managers);
     Ok(object)
+}
+
+/// Reads what applying has made of an object, unless the text that was applied is refused by a strict reader.
+pub fn read(kind: &KindRef, value: &Value, options: &Options) -> Result<(Object, Vec<String>), Status> {
+    let Options { strict_errors, field_validation, .. } = options;
+    if *field_validation == FieldValidation::Strict && !strict_errors.is_empty() {
+        let problem = strict_errors.join(", ");
+        return Err(Status::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {problem}"
+        )));
+    }
+    let options = Options { field_validation: *field_validation, ..Options::default() };
+    decode::json(kind, value, &options).map_err(|status| Status::unexplained(status.message))
 }
 
 pub fn applied<'a>(request: &'a Request, config: &'a Value, now: Time) -> Applied<'a> {

@@ -9,6 +9,9 @@ use crate::apiserver::decode::text;
 /// A patch may not have more operations.
 const OPERATIONS_MAX: usize = 10_000;
 
+/// What an operation may say.
+const FIELDS: [&str; 4] = ["from", "op", "path", "value"];
+
 /// Carries out a list of operations.
 pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Status> {
     let refused = |found: &Value, wanted: &str| {
@@ -31,6 +34,15 @@ pub fn apply(document: &mut Value, patch: &Value) -> Result<(), Status> {
             .ok_or_else(|| Status::unprocessable("the server rejected our request due to an error in our request"))?;
     }
     Ok(())
+}
+
+/// Fields that operations do not have, as a strict reader tells of them.
+pub fn unknown_fields(patch: &Value) -> impl Iterator<Item = String> {
+    let operations = patch.as_array().into_iter().flatten().enumerate();
+    let named = operations.filter_map(|(at, operation)| Some((at, operation.as_object()?)));
+    let unknown = named.flat_map(|(at, fields)| fields.keys().map(move |field| (at, field)));
+    let unknown = unknown.filter(|(_, field)| !FIELDS.contains(&field.as_str()));
+    unknown.map(|(at, field)| format!("unknown field \"[{at}].{field}\""))
 }
 
 fn carry_out(document: &mut Value, operation: &Value) -> Option<()> {

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::decode::text;
 use super::managed::go;
 use super::{ApiServer, decode, managed, versions, write};
+use crate::api::kind::KindRef;
 use crate::api::object::Object;
-use crate::api::request::{Body, PatchType, Request, Verb};
+use crate::api::request::{Body, FieldValidation, Options, PatchType, Request, Verb};
 use crate::api::schema::Schema;
 use crate::api::status::{Cause, Status};
 
@@ -31,12 +32,10 @@ pub fn apply_to(server: &ApiServer, request: &Request, old: &Object) -> Result<(
     let mut value = if speaks_of_managers(patch) { managed::to_json(old) } else { old.to_json() };
     change(&mut value, request, Schema::of(&request.kind))?;
     managed::omit_empty(&mut value, &request.kind);
+    let options = Options { strict_errors: strict_errors(request, patch), ..request.options.clone() };
     let decoded = match other_kind(server, request, &value) {
         Some(problem) => Err(problem),
-        None => decode::json(&request.kind, &value, request.options.field_validation).map_err(|status| {
-            let prefix = format!("cannot be handled as a {}: ", request.kind.kind);
-            status.message.split_once(&prefix).map_or(status.message.clone(), |(_, text)| text.to_owned())
-        }),
+        None => read(&request.kind, &value, &options),
     };
     let (object, warnings) = decoded.map_err(|problem| {
         let invalid = if is_strategic(request) { go::text(patch) } else { value.to_string() };
@@ -48,6 +47,23 @@ pub fn apply_to(server: &ApiServer, request: &Request, old: &Object) -> Result<(
     })?;
     check_place(&object, request)?;
     Ok((object, warnings))
+}
+
+/// Reads what a patch has made. The error is only what is wrong.
+fn read(kind: &KindRef, value: &Value, options: &Options) -> Result<(Object, Vec<String>), String> {
+    decode::json(kind, value, options).map_err(|status| {
+        let prefix = format!("cannot be handled as a {}: ", kind.kind);
+        status.message.split_once(&prefix).map_or(status.message.clone(), |(_, problem)| problem.to_owned())
+    })
+}
+
+/// What a strict reader says of the patch itself.
+fn strict_errors(request: &Request, patch: &Value) -> Vec<String> {
+    let said = &request.options.strict_errors;
+    if request.verb != Verb::Patch(PatchType::Json) {
+        return said.clone();
+    }
+    said.iter().cloned().chain(json::unknown_fields(patch)).map(|problem| format!("json patch {problem}")).collect()
 }
 
 fn is_strategic(request: &Request) -> bool {
@@ -116,7 +132,8 @@ fn other_kind(server: &ApiServer, request: &Request, value: &Value) -> Option<St
         let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
         return Some(format!("no kind {kind:?} is registered for version {version:?} in scheme {scheme:?}"));
     };
-    let problem = Object::from_json(other, value.clone()).err().map(|error| error.message);
+    let lenient = Options { field_validation: FieldValidation::Ignore, ..Options::default() };
+    let problem = read(other, value, &lenient).err();
     let package = match wanted.group.split('.').next() {
         None | Some("") => "core",
         Some(package) => package,
@@ -147,4 +164,81 @@ pub fn check_place(object: &Object, request: &Request) -> Result<(), Status> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::kind::Resource;
+    use crate::api::request::Response;
+    use crate::{Cluster, Config, api::Key};
+
+    /// A patch of a ConfigMap, of whose text a strict reader said this.
+    fn patched(
+        patch_type: PatchType,
+        validation: FieldValidation,
+        patch: Value,
+        strict_error: &str,
+    ) -> Result<Vec<String>, String> {
+        let mut cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
+        let mut ask = |verb, name, body| {
+            let mut request = Request::new(&"kubectl".into(), verb, ConfigMap::kind(), Key::new("default", name));
+            request.options.field_validation = validation;
+            if name == "c" {
+                request.options.strict_errors.push(strict_error.into());
+                request.options.field_manager = "test".into();
+            }
+            request.body = Body::Json(body);
+            cluster.request(request)
+        };
+        ask(Verb::Create, "", json!({"metadata": {"name": "c"}, "data": {"k": "v"}})).unwrap();
+        match ask(Verb::Patch(patch_type), "c", patch) {
+            Ok(Response::Object(answer)) => Ok(answer.warnings.to_vec()),
+            Ok(Response::List(_)) => unreachable!("a patch answers with an object"),
+            Err(status) => Err(status.message),
+        }
+    }
+
+    #[test]
+    fn what_a_strict_reader_finds_comes_before_unknown_fields() {
+        let twice = r#"duplicate field "data.k""#;
+        let patch = json!({"data": {"k": "2"}, "spec": {}});
+        let warnings = patched(PatchType::Merge, FieldValidation::Warn, patch.clone(), twice).unwrap();
+        assert_eq!(warnings, [twice, r#"unknown field "spec""#]);
+        let none = patched(PatchType::Merge, FieldValidation::Ignore, patch.clone(), twice);
+        assert_eq!(none, Ok(vec![]));
+        let refused = patched(PatchType::StrategicMerge, FieldValidation::Strict, patch, twice).unwrap_err();
+        let expected =
+            "\"map[data:map[k:2] spec:map[]]\": strict decoding error: duplicate field \"data.k\", unknown field";
+        assert!(refused.contains(expected), "{refused}");
+    }
+
+    #[test]
+    fn what_becomes_another_kind_is_read_as_that() {
+        let refused = |patch| patched(PatchType::Merge, FieldValidation::Warn, patch, "").unwrap_err();
+        let secret = refused(json!({"kind": "Secret"}));
+        assert!(secret.ends_with(": illegal base64 data at input byte 0"), "{secret}");
+        let pod = refused(json!({"kind": "Pod"}));
+        assert!(pod.ends_with(": unable to decode /v1, Kind=Pod into *core.ConfigMap"), "{pod}");
+    }
+
+    #[test]
+    fn operations_of_a_json_patch_have_fields_of_their_own() {
+        let patch = json!([{"op": "add", "path": "/data/a", "value": "b", "why": "?"}]);
+        let twice = r#"duplicate field "[0].op""#;
+        let warnings = patched(PatchType::Json, FieldValidation::Warn, patch, twice).unwrap();
+        assert_eq!(warnings, [r#"json patch duplicate field "[0].op""#, r#"json patch unknown field "[0].why""#]);
+    }
+
+    #[test]
+    fn a_strict_apply_refuses_keys_that_stand_twice() {
+        let twice = "yaml: unmarshal errors:\n  line 5: key \"data\" already set in map";
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}});
+        let refused = patched(PatchType::Apply, FieldValidation::Strict, config.clone(), twice).unwrap_err();
+        assert_eq!(refused, format!("error strict decoding YAML: error converting YAML to JSON: {twice}"));
+        patched(PatchType::Apply, FieldValidation::Warn, config, twice).unwrap();
+    }
 }

@@ -38,8 +38,7 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
             let managers = managed::scale::of_scale(managed::entries(&old));
             let (value, managers) = apply.apply(Some(&scale_of(&old)), &managers)?;
             applied = Some(managers);
-            decode::json(&SCALE, &value, request.options.field_validation)
-                .map_err(|status| Status::unexplained(status.message))?
+            patch::apply::read(&SCALE, &value, &request.options)?
         }
         Verb::Patch(_) => patch::apply_to(server, &as_scale, &object(scale_of(&old), &old)?)?,
         _ => {
