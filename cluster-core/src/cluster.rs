@@ -24,6 +24,7 @@ use crate::controllers::controller::Controller;
 use crate::controllers::runner::Runner;
 use crate::kubelet::Kubelet;
 use crate::network::connect::{Connection, Load, Network, Options, Origin, Session};
+use crate::network::policy_agent::PolicyAgent;
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
 use crate::random::Random;
@@ -47,7 +48,8 @@ pub struct Config {
     pub settings: Settings,
     /// The moment at which it begins: a live one begins now.
     pub start: Time,
-    /// Components that are not started: `kube-scheduler`, `kube-controller-manager`, `kubelet`, `kube-proxy`.
+    /// Components that are not started: `kube-scheduler`, `kube-controller-manager`, `kubelet`, `kube-proxy`,
+    /// `kube-network-policies`.
     pub without: Vec<String>,
     /// A Node that a client creates gets a machine whose kubelet runs the pods that are bound to it, and leaves
     /// everything that is said about the node to the client.
@@ -77,6 +79,7 @@ pub struct Machine {
     pub kubelet: Kubelet,
     pub runtime: Runtime,
     pub proxy: Proxy,
+    pub policies: PolicyAgent,
 }
 
 /// A whole cluster. Cloning it makes a fork in microseconds: everything large is shared.
@@ -127,7 +130,7 @@ impl Cluster {
             cluster.world.faults.set_stopped("kube-scheduler", true);
         }
         for number in 1..=config.nodes {
-            cluster.add_machine(&format!("node-{number}"), runs("kubelet"), runs("kube-proxy"));
+            cluster.add_machine(&format!("node-{number}"), &runs);
         }
         if config.hollow_nodes && runs("kubelet") {
             let nodes = Watcher::new(Node::kind(), cluster.revision());
@@ -137,23 +140,29 @@ impl Cluster {
         cluster
     }
 
-    fn add_machine(&mut self, name: &str, kubelet: bool, proxy: bool) {
+    fn add_machine(&mut self, name: &str, runs: &dyn Fn(&str) -> bool) {
         let name = Name::from(name);
         let mut machine = Machine {
             powered: true,
             kubelet: Kubelet::new(name.clone()),
             runtime: Runtime::new(name.clone()),
             proxy: Proxy::new(name.clone()),
+            policies: PolicyAgent::new(name.clone()),
         };
-        if kubelet {
+        if runs("kubelet") {
             machine.kubelet.start(&mut machine.runtime, &mut self.world);
         } else {
             self.world.faults.set_stopped(&format!("kubelet/{name}"), true);
         }
-        if proxy {
+        if runs("kube-proxy") {
             machine.proxy.start(&mut self.world);
         } else {
             self.world.faults.set_stopped(&format!("kube-proxy/{name}"), true);
+        }
+        if runs("kube-network-policies") {
+            machine.policies.start(&mut self.world);
+        } else {
+            self.world.faults.set_stopped(&format!("kube-network-policies/{name}"), true);
         }
         self.machines.insert(name, machine);
     }
@@ -168,15 +177,18 @@ impl Cluster {
             kubelet: Kubelet::hollow(node.clone()),
             runtime: Runtime::new(node.clone()),
             proxy: Proxy::new(node.clone()),
+            policies: PolicyAgent::new(node.clone()),
         };
         machine.kubelet.start(&mut machine.runtime, &mut self.world);
-        self.world.faults.set_stopped(&format!("kube-proxy/{node}"), true);
+        for component in ["kube-proxy", "kube-network-policies"] {
+            self.world.faults.set_stopped(&format!("{component}/{node}"), true);
+        }
         self.machines.insert(node.clone(), machine);
     }
 
     /// Adds a machine whose kubelet registers itself.
     pub fn add_node(&mut self, name: &str) {
-        self.add_machine(name, true, true);
+        self.add_machine(name, &|_| true);
     }
 
     pub fn now(&self) -> Time {
@@ -383,6 +395,11 @@ impl Cluster {
                     machine.proxy.wake(wake, world);
                 }
             }
+            Event::PolicyAgent(node, wake) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    machine.policies.wake(wake, world);
+                }
+            }
             Event::Compact => {
                 let revision = world.apiserver.store.revision();
                 world.apiserver.store.compact(revision.saturating_sub(1000));
@@ -419,6 +436,11 @@ impl Cluster {
             Subscriber::Proxy(node) => {
                 if let Some(machine) = self.machines.get_mut(&node) {
                     machine.proxy.observe(events, world);
+                }
+            }
+            Subscriber::PolicyAgent(node) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    machine.policies.observe(events, world);
                 }
             }
             Subscriber::Machines => {

@@ -28,6 +28,8 @@ pub enum Subscriber {
     Kubelet(Name),
     /// The kube-proxy of a node.
     Proxy(Name),
+    /// Who keeps the pods of a node to NetworkPolicies.
+    PolicyAgent(Name),
     /// Whoever brings a machine for each Node.
     Machines,
 }
@@ -41,6 +43,7 @@ impl Subscriber {
             Subscriber::Scheduler => "kube-scheduler".into(),
             Subscriber::Kubelet(node) => format!("kubelet/{node}").into(),
             Subscriber::Proxy(node) => format!("kube-proxy/{node}").into(),
+            Subscriber::PolicyAgent(node) => format!("kube-network-policies/{node}").into(),
             Subscriber::Machines => "machines".into(),
         }
     }
@@ -57,6 +60,7 @@ pub enum Event {
     Kubelet(Name, crate::kubelet::Wake),
     Runtime(Name, crate::runtime::Wake),
     Proxy(Name, crate::network::proxy::Wake),
+    PolicyAgent(Name, crate::network::policy_agent::Wake),
     /// The plain container host.
     Host(crate::runtime::host::Wake),
     /// etcd forgets old history.

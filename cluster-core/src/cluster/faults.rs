@@ -6,9 +6,13 @@ use crate::faults::{Rule, node_of};
 use crate::runtime::container::Handle;
 use crate::runtime::shell::{self, Exec};
 
+/// What runs on every machine.
+const NODE_COMPONENTS: [&str; 3] = ["kubelet", "kube-proxy", "kube-network-policies"];
+
 impl Cluster {
     /// Stops a component: `kube-apiserver`, `etcd`, `kube-scheduler`, `kube-controller-manager`, one of its
-    /// controllers, a joined controller, `kubelet/node-1`, `kube-proxy/node-1`. False if there is none of that name.
+    /// controllers, a joined controller, `kubelet/node-1`, `kube-proxy/node-1`,
+    /// `kube-network-policies/node-1`. False if there is none of that name.
     pub fn stop(&mut self, component: &str) -> bool {
         self.set_running(component, false)
     }
@@ -60,6 +64,11 @@ impl Cluster {
                     if run && machine.powered { machine.proxy.start(world) } else { machine.proxy.stop(world) }
                 }
             }
+            ("kube-network-policies", Some(node)) => {
+                if let Some(machine) = self.machines.get_mut(&node) {
+                    if run && machine.powered { machine.policies.start(world) } else { machine.policies.stop(world) }
+                }
+            }
             (name, None) => {
                 if let Some(runner) = self.clients.get_mut(&Name::from(name)) {
                     if run { runner.start(world) } else { runner.stop(world) }
@@ -95,7 +104,9 @@ impl Cluster {
 
     fn knows(&self, component: &str) -> bool {
         match component.split_once('/') {
-            Some(("kubelet" | "kube-proxy", node)) => self.machines.contains_key(&Name::from(node)),
+            Some((process, node)) if NODE_COMPONENTS.contains(&process) => {
+                self.machines.contains_key(&Name::from(node))
+            }
             Some(_) => false,
             None => {
                 matches!(component, "kube-apiserver" | "etcd" | "kube-scheduler" | "kube-controller-manager")
@@ -107,7 +118,7 @@ impl Cluster {
     /// Every component that can be stopped.
     pub fn components(&self) -> Vec<Name> {
         let control_plane = ["kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager"].map(Name::from);
-        let per_node = |node: &Name| [Name::from(format!("kubelet/{node}")), Name::from(format!("kube-proxy/{node}"))];
+        let per_node = |node: &Name| NODE_COMPONENTS.map(|process| Name::from(format!("{process}/{node}")));
         let nodes = self.machines.keys().flat_map(per_node);
         let controllers = self.controllers().map(|(name, _)| name.clone());
         control_plane.into_iter().chain(nodes).chain(controllers).collect()
@@ -120,6 +131,7 @@ impl Cluster {
             machine.powered = false;
             machine.kubelet.stop(&mut self.world);
             machine.proxy.power_off(&mut self.world);
+            machine.policies.power_off(&mut self.world);
             machine.runtime.power_off();
             self.record_fault(format!("{node} lost power"));
         }
@@ -135,6 +147,9 @@ impl Cluster {
             }
             if !self.world.faults.is_stopped(&format!("kube-proxy/{node}")) {
                 machine.proxy.start(&mut self.world);
+            }
+            if !self.world.faults.is_stopped(&format!("kube-network-policies/{node}")) {
+                machine.policies.start(&mut self.world);
             }
             self.record_fault(format!("{node} got power again"));
         }

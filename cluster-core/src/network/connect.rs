@@ -2,18 +2,18 @@
 //! backend's machine, and the program in its container answers.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-
+use super::addresses;
+use super::client::Client;
+pub use super::client::Origin;
+use super::policy::Direction;
+use super::policy_agent::Bar;
 use super::proxy::Route;
 use super::reply::{Failure, Reply};
 use super::rules::{Backend, Mode, Verdict};
 use super::url::Url;
-use super::{addresses, dns};
-use crate::api::kind::KindRef;
 use crate::api::{Key, Name};
 use crate::cluster::Machine;
 use crate::runtime::container::{Container, Sandbox};
@@ -24,28 +24,6 @@ use crate::world::World;
 const SYN_TIMEOUT: Duration = Duration::from_secs(134);
 /// How long it takes to see that no machine has an address.
 const ARP_TIMEOUT: Duration = Duration::from_millis(3060);
-/// A client outside of the cluster, as the nodes see it.
-const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 10);
-
-/// Where a connection is opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    Pod(Key),
-    Node(Name),
-    /// Somewhere that reaches the nodes, but neither pods nor Services.
-    Outside,
-}
-
-/// `default/client`, `node-1`, `outside`.
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Pod(pod) => pod.fmt(f),
-            Origin::Node(node) => f.write_str(node),
-            Origin::Outside => f.write_str("outside"),
-        }
-    }
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -102,24 +80,16 @@ pub(crate) struct Network<'a> {
     pub world: &'a mut World,
 }
 
-/// Who opens a connection, as the network sees it.
-struct Client {
-    address: Ipv4Addr,
-    /// The machine whose rules its packets meet first; none outside.
-    node: Option<Name>,
-    /// The namespace whose search list it resolves names with, if it asks cluster DNS.
-    namespace: Option<Name>,
-}
-
 /// Where a connection went, however it ended.
 #[derive(Default)]
-struct Way {
-    address: Option<(Ipv4Addr, u16)>,
-    service: Option<Key>,
-    peer: Option<(Ipv4Addr, u16)>,
-    container: Option<Name>,
-    backend: Option<Key>,
-    waited: Duration,
+pub(super) struct Way {
+    pub address: Option<(Ipv4Addr, u16)>,
+    pub service: Option<Key>,
+    pub peer: Option<(Ipv4Addr, u16)>,
+    pub container: Option<Name>,
+    pub backend: Option<Key>,
+    pub waited: Duration,
+    pub barred_by: Vec<Bar>,
 }
 
 impl Network<'_> {
@@ -151,9 +121,14 @@ impl Network<'_> {
             backend: way.backend.clone(),
             outcome,
             ok: result.as_ref().is_ok_and(|reply| reply.status < 400),
+            barred_by: way.barred_by.iter().map(|(policy, _)| policy.clone()).collect(),
         };
+        let mut causes = Causes::None;
+        for (_, written) in &way.barred_by {
+            causes.add(*written);
+        }
         let actor = entry.from.clone();
-        let sequence = self.world.record(&actor, Causes::None, What::Connection(Box::new(entry)));
+        let sequence = self.world.record(&actor, causes, What::Connection(Box::new(entry)));
         let Way { address, service, backend, waited: took, .. } = way;
         Connection { address, service, backend, took, result, sequence }
     }
@@ -185,41 +160,10 @@ impl Network<'_> {
         result
     }
 
-    fn client(&self, from: &Origin) -> Result<Client, Failure> {
-        let no_origin = |why: String| Err(Failure::NoOrigin(why));
-        match from {
-            Origin::Outside => Ok(Client { address: OUTSIDE, node: None, namespace: None }),
-            Origin::Node(name) => match self.machines.get(name) {
-                None => no_origin(format!("there is no node {name}")),
-                Some(machine) if !machine.powered => no_origin(format!("{name} has no power")),
-                Some(_) => {
-                    let address = addresses::machine_address(name);
-                    Ok(Client { address, node: Some(name.clone()), namespace: None })
-                }
-            },
-            Origin::Pod(key) => {
-                let pod = self.world.apiserver.store.get(KindRef::of::<Pod>(), key);
-                let node = pod.and_then(|pod| pod.spec::<Pod>().node_name.as_deref()).map(Name::from);
-                let machine = node.as_ref().and_then(|node| self.machines.get(node));
-                let running = machine.filter(|machine| machine.powered).and_then(|machine| {
-                    let uid = pod.map(|pod| Name::from(pod.uid()))?;
-                    let sandbox = machine.runtime.sandbox(&uid).filter(|sandbox| sandbox.ready)?;
-                    let mut containers = machine.runtime.containers();
-                    containers.any(|(_, c)| c.identity.pod_uid == uid && c.is_running()).then_some(sandbox)
-                });
-                let Some(address) = running.and_then(|sandbox| sandbox.ip.parse().ok()) else {
-                    return no_origin(format!("no container of pod {key} is running"));
-                };
-                let asks = pod.is_some_and(dns::asks_cluster_dns);
-                Ok(Client { address, node, namespace: asks.then(|| key.namespace.clone()) })
-            }
-        }
-    }
-
     /// Tries the addresses of a name in turn until one accepts.
     fn open(&mut self, client: &Client, url: &Url, way: &mut Way) -> Result<Reply, Failure> {
         let mut last = Failure::Unresolved(url.host.clone());
-        for address in self.resolve(client, &url.host) {
+        for address in self.resolve(client, &url.host, way) {
             *way = Way { address: Some((address, url.port)), waited: way.waited, ..Way::default() };
             match self.travel(client, address, url, way) {
                 Err(failure @ (Failure::Refused | Failure::NoRoute | Failure::TimedOut)) => last = failure,
@@ -227,28 +171,6 @@ impl Network<'_> {
             }
         }
         Err(last)
-    }
-
-    fn resolve(&mut self, client: &Client, host: &str) -> Vec<Ipv4Addr> {
-        if let Ok(address) = host.parse() {
-            return vec![address];
-        }
-        if host == "localhost" {
-            return vec![Ipv4Addr::LOCALHOST];
-        }
-        let Some(namespace) = &client.namespace else {
-            // The hosts file of machines.
-            let known = self.machines.contains_key(&Name::from(host));
-            return known.then(|| addresses::machine_address(host)).into_iter().collect();
-        };
-        let answer = dns::resolve(&self.world.apiserver.store, namespace, host);
-        let mut addresses = answer.map(|answer| answer.addresses()).unwrap_or_default();
-        if addresses.len() > 1 {
-            // CoreDNS shuffles its answers (`loadbalance`).
-            let by = self.world.random.below(addresses.len() as u64) as usize;
-            addresses.rotate_left(by);
-        }
-        addresses
     }
 
     /// From the client to whatever has the address, by the rules on the way.
@@ -273,13 +195,14 @@ impl Network<'_> {
         let world = &mut *self.world;
         let proxy = self.machines.get_mut(&node).map(|machine| &mut machine.proxy);
         match proxy.and_then(|proxy| proxy.route(client.address, inside, (front, url.port), world)) {
-            None => self.send((address, url.port), url, way),
-            Some(Route { service, to }) => {
+            None => self.deliver(client, client.address, (address, url.port), url, way),
+            Some(Route { service, masquerade, to }) => {
                 way.service = Some(service);
                 match to {
                     Ok(Backend { address, port, pod, .. }) => {
                         way.backend = pod;
-                        self.send((address, port), url, way)
+                        let source = if masquerade { addresses::machine_address(&node) } else { client.address };
+                        self.deliver(client, source, (address, port), url, way)
                     }
                     Err(Verdict::Drop) => Err(timeout(way)),
                     Err(_) => Err(Failure::Refused),
@@ -312,6 +235,38 @@ impl Network<'_> {
 
     fn powered(&self, machine: &Name, way: &mut Way) -> Result<&Machine, Failure> {
         self.machines.get(machine).filter(|machine| machine.powered).ok_or_else(|| timeout(way))
+    }
+
+    /// Past the policies of both ends, which only look at the first packet of a connection.
+    fn deliver(
+        &mut self,
+        client: &Client,
+        source: Ipv4Addr,
+        peer: (Ipv4Addr, u16),
+        url: &Url,
+        way: &mut Way,
+    ) -> Result<Reply, Failure> {
+        let (address, port) = peer;
+        way.barred_by = self.barred_out(client, address, ("TCP", port));
+        if way.barred_by.is_empty() {
+            way.barred_by = self.barred_in(client, source, peer);
+        }
+        if way.barred_by.is_empty() { self.send(peer, url, way) } else { Err(timeout(way)) }
+    }
+
+    fn barred_in(&self, client: &Client, source: Ipv4Addr, (address, port): (Ipv4Addr, u16)) -> Vec<Bar> {
+        if address == client.address {
+            return Vec::new();
+        }
+        let machine = self.machines.iter().find(|(name, _)| addresses::is_pod_of(address, name)).map(|(_, m)| m);
+        let text = address.to_string();
+        let called = machine.and_then(|machine| {
+            let sandbox = machine.runtime.sandboxes().find(|sandbox| sandbox.ready && *sandbox.ip == *text)?;
+            Some((machine, &sandbox.pod))
+        });
+        called.map_or_else(Vec::new, |(machine, pod)| {
+            machine.policies.barred_by(Direction::Ingress, pod, source, ("TCP", port))
+        })
     }
 
     /// To the machine that has the address, and into the container that listens there.
@@ -379,7 +334,7 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Service;
+    use k8s_openapi::api::core::v1::{Pod, Service};
     use k8s_openapi::api::discovery::v1::EndpointSlice;
     use serde_json::{Value, json};
 

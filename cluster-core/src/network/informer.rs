@@ -20,8 +20,8 @@ pub struct Informer {
 
 /// The objects of one kind as far as the watch has told of them.
 #[derive(Clone, Debug, Default)]
-struct Told {
-    objects: imbl::OrdMap<Key, Object>,
+pub(super) struct Told {
+    pub(super) objects: imbl::OrdMap<Key, Object>,
     revision: u64,
     /// Nothing was lost or repeated on the way: these are the objects as they were at the revision.
     faithful: bool,
@@ -29,12 +29,7 @@ struct Told {
 
 impl Informer {
     pub fn list(store: &Store) -> Informer {
-        // The revision of the newest change of the kind, so that all who list between two changes are at one moment.
-        let list = |kind: &KindRef| Told {
-            objects: store.objects(kind).clone(),
-            revision: store.log(kind.slot).back().map_or(store.compacted(), |change| change.revision),
-            faithful: true,
-        };
+        let list = |kind| Told::list(kind, store);
         Informer { services: list(KindRef::of::<Service>()), slices: list(KindRef::of::<EndpointSlice>()) }
     }
 
@@ -68,7 +63,16 @@ pub fn slices_of<'a>(slices: &'a imbl::OrdMap<Key, Object>, service: &'a Key) ->
 }
 
 impl Told {
-    fn apply(&mut self, kind: &KindRef, events: &[WatchEvent], store: &Store) {
+    pub(super) fn list(kind: &KindRef, store: &Store) -> Told {
+        Told {
+            objects: store.objects(kind).clone(),
+            // That of the newest change of the kind, so that all who list between two changes are at one moment.
+            revision: store.log(kind.slot).back().map_or(store.compacted(), |change| change.revision),
+            faithful: true,
+        }
+    }
+
+    pub(super) fn apply(&mut self, kind: &KindRef, events: &[WatchEvent], store: &Store) {
         let Some(last) = events.last().map(|event| event.change.revision) else { return };
         let log = store.log(kind.slot);
         let first = position_after(log, self.revision);

@@ -1,11 +1,14 @@
 //! The network: addresses, kube-proxy's rules, and connections that travel by them.
 
 pub mod addresses;
+pub mod client;
 pub mod connect;
 pub mod dns;
 pub mod informer;
 pub mod iptables;
 pub mod ipvs;
+pub mod policy;
+pub mod policy_agent;
 pub mod proxy;
 pub mod reply;
 pub mod rules;

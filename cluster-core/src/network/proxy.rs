@@ -23,6 +23,11 @@ const SYNC_PERIOD_MIN: Duration = Duration::from_secs(1);
 /// A list that failed is tried again after this long, then twice as long, up to a bound.
 const LIST_BACKOFF: Duration = Duration::from_millis(800);
 const LIST_BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// How long to wait after a list that failed, after the wait that led to it.
+pub(super) fn list_backoff(waited: Duration) -> Duration {
+    (waited * 2).clamp(LIST_BACKOFF, LIST_BACKOFF_MAX)
+}
+
 /// Names the Service of an EndpointSlice.
 pub(super) const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 
@@ -140,7 +145,7 @@ impl Proxy {
     fn list(&mut self, waited: Duration, world: &mut World) {
         let subscriber = self.subscriber();
         if world.faults.unreachable(&subscriber.component()).is_some() {
-            let wait = (waited * 2).clamp(LIST_BACKOFF, LIST_BACKOFF_MAX);
+            let wait = list_backoff(waited);
             let event = Event::Proxy(self.node.clone(), Wake::List(self.incarnation, wait));
             world.after(wait, Class::Background, event);
             return;
@@ -206,11 +211,12 @@ impl Proxy {
         // Who comes from within reaches all backends, whatever the external policy.
         let local = rules.is_local(front) && !(inside && front != Front::ClusterIp);
         let rules = rules.clone();
+        let masquerade = front != Front::ClusterIp && !rules.external_local;
         let port = rules.ports.get(index)?;
         let service = rules.service.clone();
         let backends = match rules.verdict(port, local, &self.node) {
-            Verdict::Refuse => return Some(Route { service, to: Err(Verdict::Refuse) }),
-            Verdict::Drop => return Some(Route { service, to: Err(Verdict::Drop) }),
+            Verdict::Refuse => return Some(Route { service, masquerade, to: Err(Verdict::Refuse) }),
+            Verdict::Drop => return Some(Route { service, masquerade, to: Err(Verdict::Drop) }),
             Verdict::Backends(backends) => backends,
         };
         let client_key = (service.clone(), index, client);
@@ -226,7 +232,7 @@ impl Proxy {
         if rules.affinity.is_some() {
             self.kernel.sticky.insert(client_key, (chosen.address, chosen.port, world.now));
         }
-        Some(Route { service, to: Ok(chosen.clone()) })
+        Some(Route { service, masquerade, to: Ok(chosen.clone()) })
     }
 
     fn draw(&mut self, service: &Key, port: usize, count: usize, world: &mut World) -> usize {
@@ -245,6 +251,8 @@ impl Proxy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
     pub service: Key,
+    /// The backend sees the node's address as the client's.
+    pub masquerade: bool,
     pub to: Result<Backend, Verdict<'static>>,
 }
 

@@ -122,6 +122,8 @@ pub struct ConnectionEntry {
     /// What the client saw: `200`, or an error in words.
     pub outcome: Name,
     pub ok: bool,
+    /// The NetworkPolicies that isolate an end of it, none of which lets it pass.
+    pub barred_by: Vec<Key>,
 }
 
 /// Entries in order; cloning shares them.

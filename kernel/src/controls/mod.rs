@@ -415,7 +415,11 @@ pub fn entry_line(session: &Session, sequence: Sequence) -> Option<Vec<String>> 
             format!("container {}{slash}{} {phase}", container.pod, container.container)
         }
         What::Rules { service, endpoints, .. } => format!("rules for service {service}: {endpoints} endpoints"),
-        What::Connection(connection) => format!("{} → {}: {}", connection.from, connection.to, connection.outcome),
+        What::Connection(connection) => {
+            let bars = connection.barred_by.iter().map(|policy| format!(" (NetworkPolicy {policy})"));
+            let bars = bars.collect::<String>();
+            format!("{} → {}: {}{bars}", connection.from, connection.to, connection.outcome)
+        }
         What::Fault(text) => format!("fault: {text}"),
         What::Note { about, text } => format!("{about}: {text}"),
     };
