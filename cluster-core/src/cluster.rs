@@ -21,9 +21,11 @@ use crate::apiserver::watching::OpenWatch;
 use crate::clock::{Class, Time};
 use crate::controllers;
 use crate::controllers::controller::Controller;
+use crate::controllers::ingress_nginx;
 use crate::controllers::runner::Runner;
 use crate::kubelet::Kubelet;
 use crate::network::connect::{Connection, Load, Network, Options, Origin, Session};
+use crate::network::ingress::Router;
 use crate::network::policy_agent::PolicyAgent;
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
@@ -509,7 +511,12 @@ impl Cluster {
 
     /// The same for a client that keeps its connection open between requests.
     pub fn connect_again(&mut self, session: &mut Session, from: &Origin, url: &str, options: &Options) -> Connection {
-        Network { machines: &mut self.machines, world: &mut self.world }.get(session, from, url, options)
+        let running = (!self.is_stopped(ingress_nginx::NAME)).then(|| self.clients.get(ingress_nginx::NAME)).flatten();
+        let view = running.map(|runner| runner.caches.view(self.world.now));
+        let router = view.map(|view| move |host: &str, path: &str| ingress_nginx::route(&view, host, path));
+        let ingress = router.as_ref().map(|router| router as &Router<'_>);
+        let mut network = Network { machines: &mut self.machines, world: &mut self.world, ingress };
+        network.get(session, from, url, options)
     }
 
     /// Opens many connections, one after the other, and counts who answered.

@@ -1,7 +1,10 @@
 //! What can be broken and repaired from outside: each is one method, and one entry in the trace.
 
-use super::{Cluster, Machine};
+use std::sync::Arc;
+
+use super::{Cluster, Machine, controllers};
 use crate::api::{Key, Name};
+use crate::controllers::controller::Controller;
 use crate::faults::{Rule, node_of};
 use crate::runtime::container::Handle;
 use crate::runtime::shell::{self, Exec};
@@ -22,11 +25,17 @@ impl Cluster {
     }
 
     pub fn is_stopped(&self, component: &str) -> bool {
-        self.world.faults.is_stopped(component)
+        self.world.faults.is_stopped(component) || self.not_there_yet(component).is_some()
+    }
+
+    /// An optional controller of this name, if nobody has started it before.
+    fn not_there_yet(&self, component: &str) -> Option<Arc<dyn Controller>> {
+        let is_there = self.clients.contains_key(component);
+        controllers::optional().into_iter().find(|known| !is_there && known.name() == component)
     }
 
     fn set_running(&mut self, component: &str, run: bool) -> bool {
-        let stopped = self.world.faults.is_stopped(component);
+        let stopped = self.is_stopped(component);
         if !self.knows(component) {
             return false;
         }
@@ -41,6 +50,9 @@ impl Cluster {
 
     /// Starts or ends a component's process.
     fn switch(&mut self, component: &str, run: bool) {
+        if run && let Some(controller) = self.not_there_yet(component) {
+            return self.join(controller);
+        }
         let world = &mut self.world;
         let node = node_of(component).map(Name::from);
         match (component.split('/').next().unwrap_or_default(), node) {
@@ -111,6 +123,7 @@ impl Cluster {
             None => {
                 matches!(component, "kube-apiserver" | "etcd" | "kube-scheduler" | "kube-controller-manager")
                     || self.controllers().any(|(name, _)| **name == *component)
+                    || self.not_there_yet(component).is_some()
             }
         }
     }
@@ -121,7 +134,9 @@ impl Cluster {
         let per_node = |node: &Name| NODE_COMPONENTS.map(|process| Name::from(format!("{process}/{node}")));
         let nodes = self.machines.keys().flat_map(per_node);
         let controllers = self.controllers().map(|(name, _)| name.clone());
-        control_plane.into_iter().chain(nodes).chain(controllers).collect()
+        let optional = controllers::optional().map(|known| Name::from(known.name()));
+        let optional = optional.into_iter().filter(|name| self.not_there_yet(name).is_some());
+        control_plane.into_iter().chain(nodes).chain(controllers).chain(optional).collect()
     }
 
     /// A machine loses power: its processes are gone, the API hears nothing.

@@ -23,6 +23,7 @@ pub mod endpointslice_mirroring;
 pub mod ephemeral_volume;
 pub mod garbage_collector;
 pub mod horizontal_pod_autoscaler;
+pub mod ingress_nginx;
 pub mod job;
 pub mod local_path_provisioner;
 pub mod namespace;
@@ -89,4 +90,9 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(certificate_cleaner::CertificateCleaner),
         Arc::new(ttl::TtlController),
     ]
+}
+
+/// What a cluster has only if somebody starts it: one line each. They are clients, no part of kube-controller-manager.
+pub fn optional() -> [Arc<dyn Controller>; 1] {
+    [Arc::new(ingress_nginx::IngressNginx)]
 }

@@ -10,6 +10,8 @@ use crate::api::Name;
 pub const CONTROL_PLANE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// Where cluster DNS listens, as the Service `kube-system/kube-dns`.
 pub const CLUSTER_DNS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 10);
+/// Where the ingress controller is reached, by all who reach the nodes.
+pub const INGRESS: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 200);
 /// All pods, as kube-proxy is told (`--cluster-cidr`).
 pub const CLUSTER_CIDR: &str = "10.244.0.0/16";
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::addresses;
 use super::client::Client;
 pub use super::client::Origin;
+use super::ingress::Router;
 use super::policy::Direction;
 use super::policy_agent::Bar;
 use super::proxy::Route;
@@ -29,6 +30,8 @@ const ARP_TIMEOUT: Duration = Duration::from_millis(3060);
 pub struct Options {
     /// The client gives up after this long; `None` for as long as its kernel tries.
     pub timeout: Option<Duration>,
+    /// The `Host` of the request, if it is another than that of the URL.
+    pub host: Option<String>,
 }
 
 /// A connection and how it ended.
@@ -78,6 +81,8 @@ pub struct Load {
 pub(crate) struct Network<'a> {
     pub machines: &'a mut imbl::OrdMap<Name, Machine>,
     pub world: &'a mut World,
+    /// What the ingress controller knows, while it runs.
+    pub ingress: Option<&'a Router<'a>>,
 }
 
 /// Where a connection went, however it ended.
@@ -101,7 +106,10 @@ impl Network<'_> {
         let mut to: Name = url.into();
         let mut result = match Url::parse(url) {
             Err(why) => Err(Failure::Malformed(why)),
-            Ok(url) => {
+            Ok(mut url) => {
+                if let Some(host) = &options.host {
+                    url.host_header.clone_from(host);
+                }
                 to = format!("{}:{}", url.host, url.port).into();
                 self.visit(session, from, &url, &mut way)
             }
@@ -181,6 +189,11 @@ impl Network<'_> {
                 None => Err(Failure::Refused),
             };
         };
+        if address == addresses::INGRESS {
+            way.barred_by = self.barred_out(client, address, ("TCP", url.port));
+            let entered = if way.barred_by.is_empty() { self.enter(url, way) } else { None };
+            return entered.unwrap_or_else(|| Err(timeout(way)));
+        }
         let machine = self.machines.keys().find(|name| addresses::machine_address(name) == address).cloned();
         let (node, front) = match (&machine, &client.node) {
             // A node port is looked up where it arrives.
@@ -238,7 +251,7 @@ impl Network<'_> {
     }
 
     /// Past the policies of both ends, which only look at the first packet of a connection.
-    fn deliver(
+    pub(super) fn deliver(
         &mut self,
         client: &Client,
         source: Ipv4Addr,
@@ -476,7 +489,7 @@ mod tests {
         assert_eq!(failure(&mut cluster, &client(), &pod_url), ("Connection refused".into(), 7));
         assert_eq!(failure(&mut cluster, &client(), "10.244.1.200"), ("No route to host".into(), 7));
         assert_eq!(failure(&mut cluster, &client(), "https://web:80").1, 35);
-        let timeout = Options { timeout: Some(Duration::from_secs(2)) };
+        let timeout = Options { timeout: Some(Duration::from_secs(2)), ..Options::default() };
         let connection = cluster.connect(&client(), "10.96.99.99", &timeout);
         assert_eq!((connection.result, connection.took), (Err(Failure::TimedOut), Duration::from_secs(2)));
         let nobody = Origin::Pod(Key::new("default", "nobody"));

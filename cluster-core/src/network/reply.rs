@@ -30,6 +30,21 @@ impl Reply {
         Reply { status: answer.status, headers, body: answer.body }
     }
 
+    /// What nginx says of itself where it has nothing else to say.
+    pub(super) fn page(status: u16, now: Time) -> Reply {
+        let title = format!("{status} {}", nginx_title(status));
+        let head =
+            format!("<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n");
+        let body = head + "<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n";
+        let headers = vec![
+            ("Date", now.timestamp().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()),
+            ("Content-Type", "text/html".into()),
+            ("Content-Length", body.len().to_string()),
+            ("Connection", "keep-alive".into()),
+        ];
+        Reply { status, headers, body }
+    }
+
     /// `HTTP/1.1 200 OK`.
     pub fn status_line(&self) -> String {
         format!("HTTP/1.1 {} {}", self.status, reason(self.status))
@@ -52,12 +67,24 @@ fn server(image: &str) -> Option<String> {
     Some(if version.is_empty() { name.to_owned() } else { format!("{name}/{version}") })
 }
 
+/// Its own words for some of the reasons.
+fn nginx_title(status: u16) -> &'static str {
+    match status {
+        503 => "Service Temporarily Unavailable",
+        504 => "Gateway Time-out",
+        status => reason(status),
+    }
+}
+
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        400 => "Bad Request",
         404 => "Not Found",
         500 => "Internal Server Error",
+        502 => "Bad Gateway",
         503 => "Service Unavailable",
+        504 => "Gateway Timeout",
         _ => "",
     }
 }

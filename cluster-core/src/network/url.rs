@@ -8,6 +8,8 @@ pub struct Url {
     pub port: u16,
     /// With its query, from the first slash on.
     pub path: String,
+    /// What the request names as its host: that of the URL, if the client says nothing else.
+    pub host_header: String,
 }
 
 impl Url {
@@ -34,7 +36,7 @@ impl Url {
             return Err("URL rejected: No host part in the URL".into());
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Url { tls, host: host.to_owned(), port, path })
+        Ok(Url { tls, host: host.to_owned(), port, path, host_header: host.to_owned() })
     }
 }
 
@@ -44,7 +46,10 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_default() {
-        let url = |tls, host: &str, port, path: &str| Url { tls, host: host.into(), port, path: path.into() };
+        let url = |tls, host: &str, port, path: &str| {
+            let (host, path) = (host.to_owned(), path.to_owned());
+            Url { tls, host_header: host.clone(), host, port, path }
+        };
         assert_eq!(Url::parse("web"), Ok(url(false, "web", 80, "/")));
         assert_eq!(Url::parse("localhost:8080/a?b=c#d"), Ok(url(false, "localhost", 8080, "/a?b=c")));
         assert_eq!(Url::parse("https://kubernetes?x"), Ok(url(true, "kubernetes", 443, "/?x")));

@@ -9,7 +9,7 @@ use super::{Context, Program};
 
 pub struct Curl;
 
-const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [--max-time SECONDS] URL";
+const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [-H 'Host: NAME'] [--resolve HOST:PORT:ADDRESS] [--max-time SECONDS] URL";
 
 /// What the line asks for.
 #[derive(Debug, Default, PartialEq)]
@@ -22,6 +22,10 @@ struct Wish {
     discard: bool,
     write_out: String,
     max_time: Option<Duration>,
+    /// The `Host` header that it names.
+    host: Option<String>,
+    /// `HOST:PORT:ADDRESS`: where a name is to be found.
+    resolve: Option<String>,
 }
 
 impl Program for Curl {
@@ -52,7 +56,8 @@ pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i
         context.error_line("curl: connections travel only in the simulated cluster");
         return 7;
     };
-    let connection = cluster.connect(origin, &wish.url, &Options { timeout: wish.max_time });
+    let (url, host) = wish.resolved();
+    let connection = cluster.connect(origin, &url, &Options { timeout: wish.max_time, host });
     cluster.advance(connection.took, |_| true);
     let mut text = String::new();
     let code = match &connection.result {
@@ -88,6 +93,21 @@ pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i
     code
 }
 
+impl Wish {
+    /// The URL with the address in place of a name that `--resolve` tells of, and the host that the request names.
+    fn resolved(&self) -> (String, Option<String>) {
+        let (host, port) = place(&self.url);
+        let place = format!("{host}:{port}:");
+        match self.resolve.as_deref().and_then(|told| told.strip_prefix(place.as_str())) {
+            Some(address) => {
+                let named = self.host.clone().unwrap_or_else(|| host.to_owned());
+                (self.url.replacen(host, address, 1), Some(named))
+            }
+            None => (self.url.clone(), self.host.clone()),
+        }
+    }
+}
+
 /// Host and port of a URL, for messages.
 fn place(url: &str) -> (&str, &str) {
     let secure = url.starts_with("https://");
@@ -113,7 +133,12 @@ fn parse(args: &[String]) -> Result<Wish, String> {
                     value()?.parse().map_err(|_| format!("option {word}: expected a proper numerical parameter"))?;
                 wish.max_time = Duration::try_from_secs_f64(seconds).ok();
             }
-            "-H" | "--header" => drop(value()?),
+            "-H" | "--header" => {
+                let header = value()?.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+                wish.host = header.map(|(_, host)| host.trim().to_owned()).or(wish.host);
+            }
+            "--resolve" => wish.resolve = Some(value()?.to_owned()),
+            "--insecure" | "--location" | "--fail" | "--verbose" => {}
             word if word.starts_with("--") => return Err(format!("option {word}: is unknown")),
             word if word.starts_with('-') && word.len() > 1 => {
                 for letter in word[1..].chars() {
@@ -161,5 +186,15 @@ mod tests {
     fn a_url_names_a_place() {
         assert_eq!(place("http://web:8080/x"), ("web", "8080"));
         assert_eq!(place("web"), ("web", "80"));
+    }
+
+    #[test]
+    fn a_name_can_be_told_apart_from_the_address() {
+        let wish =
+            |line: &str| parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).unwrap().resolved();
+        let told = wish("--resolve web.io:80:192.168.0.200 http://web.io/a");
+        assert_eq!(told, ("http://192.168.0.200/a".to_owned(), Some("web.io".to_owned())));
+        let header = ["-H", "Host: web.io", "192.168.0.200"].map(str::to_owned);
+        assert_eq!(parse(&header).unwrap().resolved().1, Some("web.io".to_owned()));
     }
 }

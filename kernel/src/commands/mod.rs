@@ -11,6 +11,7 @@ pub mod files;
 mod filters;
 pub mod kubectl;
 pub mod line;
+mod packet_rules;
 pub mod shell;
 mod suggest;
 
@@ -35,6 +36,9 @@ pub const ALL: &[&dyn Program] = &[
     &crictl::Crictl,
     &curl::Curl,
     &etcdctl::Etcdctl,
+    &packet_rules::IPTABLES_SAVE,
+    &packet_rules::IPVSADM,
+    &packet_rules::NFT,
     &filters::GREP,
     &filters::HEAD,
     &filters::TAIL,

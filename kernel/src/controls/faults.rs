@@ -3,6 +3,7 @@
 use cluster_core::api::object::Object;
 use cluster_core::api::{Key, Name};
 use cluster_core::faults::{Edge, Effect, Rule};
+use cluster_core::network::rules::Mode;
 use cluster_core::runtime::host::{Action, Rule as HostRule};
 
 use super::{Args, duration};
@@ -75,6 +76,15 @@ pub fn add_node(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> 
     }
     session.cluster.record_fault(format!("{node} joins"));
     session.cluster.add_node(node);
+    session.settle(sink)
+}
+
+pub const PROXY_MODES: [Mode; 3] = [Mode::Iptables, Mode::Ipvs, Mode::Nftables];
+
+pub fn proxy_mode(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let wanted = args.one()?;
+    let mode = PROXY_MODES.into_iter().find(|mode| mode.as_str() == wanted).ok_or_else(|| args.wrong())?;
+    session.cluster.set_proxy_mode(mode);
     session.settle(sink)
 }
 

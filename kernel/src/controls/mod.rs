@@ -219,6 +219,13 @@ pub const ALL: &[Control] = &[
         words: |_| Vec::new(),
     },
     Control {
+        name: "proxymode",
+        usage: "%proxymode iptables|ipvs|nftables",
+        about: ("すべての kube-proxy の動き方を変える", "has all kube-proxies work in this mode"),
+        run: faults::proxy_mode,
+        words: |_| faults::PROXY_MODES.map(|mode| mode.as_str().to_owned()).to_vec(),
+    },
+    Control {
         name: "watches",
         usage: "%watches [CONTROLLER]",
         about: (
