@@ -69,6 +69,7 @@ impl Scheduler {
             let mut steps = volumes.iter();
             match steps.try_for_each(|step| self.cache.volumes.carry_out(step, &node, &causes, world)) {
                 Ok(()) => {
+                    report::nominate(&pod.object, &node, &causes, world);
                     self.waiting_for_volumes.insert(key.clone());
                 }
                 Err(status) => self.binding_failed(key, "PreBind plugin \"VolumeBinding\"", &status, sent, world),

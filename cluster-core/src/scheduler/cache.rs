@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::budgets::Budgets;
 use super::node::NodeInfo;
 use super::pod::PodInfo;
 use super::spreading::Owners;
@@ -22,8 +23,13 @@ pub struct Cache {
     homeless: imbl::OrdMap<Key, (Name, Arc<PodInfo>)>,
     /// Placed pods with an affinity to other pods.
     with_affinity: usize,
+    /// How many placed pods use each claim.
+    claimed: imbl::OrdMap<Key, usize>,
+    /// How many nodes have each image.
+    images: imbl::OrdMap<String, usize>,
     /// Pods that wait for room that preemption makes on a node.
     pub nominated: imbl::OrdMap<Key, (Name, Arc<PodInfo>)>,
+    pub budgets: Budgets,
     pub owners: Owners,
     pub volumes: Volumes,
     pub namespaces: Namespaces,
@@ -70,9 +76,23 @@ impl Cache {
         self.with_affinity > 0
     }
 
+    /// A pod that has a node uses the claim.
+    pub fn is_claimed(&self, namespace: &Name, claim: &str) -> bool {
+        self.claimed.contains_key(&Key::new(namespace.clone(), claim))
+    }
+
+    pub fn nodes_with_image(&self, image: &str) -> usize {
+        self.images.get(image).copied().unwrap_or(0)
+    }
+
     /// Takes a new or changed node. False if nothing changed that scheduling depends on.
     pub fn put_node(&mut self, object: &Object) -> bool {
         let new = NodeInfo::new(object);
+        let known = self.node(&new.name).map(|node| node.images.clone()).unwrap_or_default();
+        if known != new.images {
+            known.keys().for_each(|image| count(&mut self.images, image.clone(), false));
+            new.images.keys().for_each(|image| count(&mut self.images, image.clone(), true));
+        }
         if let Some(position) = self.position(&new.name) {
             return self.change(position, |node| node.update(new)).unwrap_or(false);
         }
@@ -95,6 +115,7 @@ impl Cache {
         let Some(position) = self.positions.remove(name) else { return };
         let node = self.nodes.remove(position);
         Arc::make_mut(&mut self.names).remove(position);
+        node.images.keys().for_each(|image| count(&mut self.images, image.clone(), false));
         for pod in &node.pods {
             self.homeless.insert(pod.key().clone(), (name.clone(), pod.clone()));
         }
@@ -109,6 +130,7 @@ impl Cache {
         self.take_away(&key);
         self.nominated.remove(&key);
         self.with_affinity += usize::from(pod.ask.has_pod_affinity());
+        pod.ask.claim_keys().for_each(|claim| count(&mut self.claimed, claim, true));
         self.placed.insert(key.clone(), (node.clone(), pod.object.clone()));
         match self.position(node) {
             Some(position) => {
@@ -127,10 +149,20 @@ impl Cache {
             None => self.homeless.remove(key).map(|(_, pod)| pod),
         }?;
         self.with_affinity -= usize::from(pod.ask.has_pod_affinity());
+        pod.ask.claim_keys().for_each(|claim| count(&mut self.claimed, claim, false));
         Some(pod)
     }
 
     fn change<T>(&mut self, position: usize, change: impl FnOnce(&mut NodeInfo) -> T) -> Option<T> {
         self.nodes.get_mut(position).map(|node| change(Arc::make_mut(node)))
     }
+}
+
+/// Counts one more or one less; what is not there at all is not kept.
+fn count<K: Ord + Clone>(counts: &mut imbl::OrdMap<K, usize>, key: K, more: bool) {
+    let known = counts.get(&key).copied().unwrap_or(0);
+    match if more { known + 1 } else { known.saturating_sub(1) } {
+        0 => counts.remove(&key),
+        number => counts.insert(key, number),
+    };
 }

@@ -59,6 +59,11 @@ impl<'a> Cycle<'a> {
         around.into_iter().try_for_each(|filter| filter.check(self, node))
     }
 
+    /// The same, with the pods that have been promised room on the node, and without them: either may refuse.
+    pub fn check_with_nominated(&self, node: &NodeInfo) -> Result<(), Rejection> {
+        self.check(node).and_then(|()| check_nominated(self, node))
+    }
+
     /// The node with the pods that are nominated to it and that this pod may not push aside; `None` if there are none.
     fn with_nominated(&self, node: &NodeInfo) -> Option<NodeInfo> {
         let counts = |(key, (name, pod)): &(&crate::api::Key, &(crate::api::Name, Arc<PodInfo>))| {
@@ -162,7 +167,7 @@ pub struct Evaluation {
     /// What holds for the nodes that were not looked at because the pod names others.
     pub unnamed: Option<Rejection>,
     /// Why no node was looked at.
-    pub refusal: Option<String>,
+    pub refusal: Option<Rejection>,
 }
 
 impl Evaluation {
@@ -181,7 +186,8 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
     let cycle = Cycle::new(pod, cache);
     let nodes = cache.nodes().len();
     let mut evaluation = Evaluation { nodes, ..Evaluation::default() };
-    evaluation.refusal = cache.volumes.refusal(&pod.ask);
+    let refuse = |filter: &&dyn filters::Filter| Some(Rejection::unresolvable(filter.name(), filter.refuse(&cycle)?));
+    evaluation.refusal = filters::ALL.iter().find_map(refuse);
     if nodes == 0 || evaluation.refusal.is_some() {
         return evaluation;
     }
@@ -210,7 +216,10 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
             }
         }
     };
-    if let Some(names) = pod.ask.pinned_nodes() {
+    let nominated = cache.nominated.get(pod.key()).and_then(|(name, _)| cache.position(name));
+    if let Some(position) = nominated.filter(|position| is_free(&cycle, known, *position)) {
+        look(position, &mut evaluation);
+    } else if let Some(names) = pod.ask.pinned_nodes() {
         evaluation.unnamed =
             Some(Rejection::unresolvable("NodeAffinity", "node(s) didn't satisfy plugin(s) [NodeAffinity]"));
         for position in names.iter().filter_map(|name| cache.position(name)) {
@@ -242,6 +251,11 @@ fn see(cycle: &Cycle<'_>, node: &NodeInfo) -> Seen {
         }
     }
     Seen { rejection, values }
+}
+
+/// The room that was promised to the pod is there.
+fn is_free(cycle: &Cycle<'_>, known: &Known, position: usize) -> bool {
+    known.nodes[position].as_ref().is_some_and(|node| cycle.check_with_nominated(node).is_ok())
 }
 
 fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {

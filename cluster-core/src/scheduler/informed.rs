@@ -27,7 +27,7 @@ impl Scheduler {
             self.cache.namespaces.insert(object.key.name.clone(), object.clone());
         } else if self.cache.volumes.put(object) {
             self.changed(&Change::Volumes, sequence, now);
-        } else {
+        } else if !self.cache.budgets.put(object) {
             self.cache.owners.put(object);
         }
     }
@@ -42,7 +42,7 @@ impl Scheduler {
             self.cache.namespaces.remove(&object.key.name);
         } else if self.cache.volumes.remove(object) {
             self.changed(&Change::Volumes, sequence, now);
-        } else {
+        } else if !self.cache.budgets.remove(object) {
             self.cache.owners.remove(object);
         }
     }

@@ -1,5 +1,6 @@
 //! A node as the scheduler sees it: what it offers, what is taken, by whom.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
@@ -19,6 +20,8 @@ pub struct NodeInfo {
     pub unschedulable: bool,
     pub allocatable: Arc<Resources>,
     pub pods_max: i64,
+    /// Bytes of the images that it has, by each of their names.
+    pub images: Arc<BTreeMap<String, i64>>,
     pub requested: Resources,
     /// Requests with an assumed amount for containers that have none.
     pub milli_cpu_assumed: i64,
@@ -38,6 +41,7 @@ impl NodeInfo {
             unschedulable: spec.unschedulable.unwrap_or(false),
             allocatable: Arc::new(allocatable),
             pods_max,
+            images: Arc::new(images(node)),
             requested: Resources::default(),
             milli_cpu_assumed: 0,
             memory_assumed: 0,
@@ -66,6 +70,9 @@ impl NodeInfo {
         self.unschedulable = new.unschedulable;
         self.allocatable = new.allocatable;
         self.pods_max = new.pods_max;
+        if self.images != new.images {
+            self.images = new.images;
+        }
         !same
     }
 
@@ -90,4 +97,13 @@ impl NodeInfo {
         }
         Some(pod)
     }
+}
+
+fn images(node: &Object) -> BTreeMap<String, i64> {
+    let images = node.status::<Node>().images.iter().flatten();
+    let named = images.flat_map(|image| {
+        let bytes = image.size_bytes.unwrap_or(0);
+        image.names.iter().flatten().map(move |name| (name.clone(), bytes))
+    });
+    named.collect()
 }

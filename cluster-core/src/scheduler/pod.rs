@@ -99,8 +99,12 @@ pub struct Ask {
     pub anti_affinity: Vec<PodTerm>,
     /// Preferred affinity with its weight, preferred anti-affinity with its weight below zero.
     pub preferred_pods: Vec<(i64, PodTerm)>,
+    /// Of all its containers and image volumes, with their tags.
+    pub images: Vec<String>,
     /// Names of persistent volume claims.
     pub claims: Vec<String>,
+    /// Those of them that are made for the pod.
+    pub ephemeral_claims: Vec<String>,
     /// Kind and name of the controlling owner.
     pub controller: Option<(String, String)>,
 }
@@ -123,7 +127,9 @@ impl Ask {
             tolerations: spec.tolerations.clone().unwrap_or_default(),
             spread: spec.topology_spread_constraints.iter().flatten().map(|c| Spread::read(c, &labels)).collect(),
             controller: pod.controller().map(|owner| (owner.kind.clone(), owner.name.clone())),
-            claims: claims(&pod.key.name, spec),
+            claims: claims(&pod.key.name, spec, true),
+            ephemeral_claims: claims(&pod.key.name, spec, false),
+            images: images(spec),
             labels,
             node_terms: None,
             preferred_nodes: Vec::new(),
@@ -160,6 +166,10 @@ impl Ask {
             let preferred = pods.preferred_during_scheduling_ignored_during_execution.iter().flatten();
             self.preferred_pods.extend(preferred.map(|wish| (-i64::from(wish.weight), term(&wish.pod_affinity_term))));
         }
+    }
+
+    pub fn claim_keys(&self) -> impl Iterator<Item = Key> {
+        self.claims.iter().map(|claim| Key::new(self.namespace.clone(), claim.as_str()))
     }
 
     pub fn has_pod_affinity(&self) -> bool {
@@ -200,11 +210,23 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
     taken.collect()
 }
 
-/// Claims by name, and those that are made for the pod's ephemeral volumes.
-fn claims(pod: &str, spec: &PodSpec) -> Vec<String> {
+fn images(spec: &PodSpec) -> Vec<String> {
+    let containers = spec.init_containers.iter().flatten().chain(&spec.containers).map(|container| &container.image);
+    let volumes = spec.volumes.iter().flatten().filter_map(|volume| Some(&volume.image.as_ref()?.reference));
+    containers.chain(volumes).map(|image| with_tag(image.as_deref().unwrap_or_default())).collect()
+}
+
+/// As the container runtime names it to the API.
+fn with_tag(image: &str) -> String {
+    let has_tag = image.rfind(':') > image.rfind('/');
+    if has_tag { image.to_owned() } else { format!("{image}:latest") }
+}
+
+/// Claims by name, if `named`, and those that are made for the pod's ephemeral volumes.
+fn claims(pod: &str, spec: &PodSpec, named: bool) -> Vec<String> {
     let volumes = spec.volumes.iter().flatten();
     let claimed = volumes.filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
-        (Some(claim), _) => Some(claim.claim_name.clone()),
+        (Some(claim), _) => named.then(|| claim.claim_name.clone()),
         (None, Some(_)) => Some(format!("{pod}-{}", volume.name)),
         (None, None) => None,
     });

@@ -2,6 +2,7 @@
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/>
 
 use std::cmp::Reverse;
+use std::iter::repeat;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -30,6 +31,8 @@ struct Candidate {
     node: Name,
     /// The most important first.
     victims: Vec<Arc<PodInfo>>,
+    /// How many of them a budget of disruptions would keep.
+    broken_budgets: usize,
 }
 
 pub fn preempt(pod: &PodInfo, evaluation: &Evaluation, cache: &Cache, random: &mut Random) -> Outcome {
@@ -55,7 +58,7 @@ pub fn preempt(pod: &PodInfo, evaluation: &Evaluation, cache: &Cache, random: &m
         }
     }
     match choose(candidates, cache) {
-        Some(Candidate { node, victims }) => Outcome::Nominate { node, victims },
+        Some(Candidate { node, victims, .. }) => Outcome::Nominate { node, victims },
         None => {
             let refused = refusals.iter().flat_map(|rejection| &rejection.reasons).map(|reason| (&**reason, 1));
             let others = ("Preemption is not helpful for scheduling", evaluation.nodes - refusals.len());
@@ -98,20 +101,26 @@ fn victims(pod: &PodInfo, cache: &Cache, position: usize) -> Result<Candidate, R
         without.take_away(victim.key());
     }
     fits(pod, &without, position)?;
-    potential.sort_by_key(|victim| (Reverse(victim.ask.priority), started(cache, victim)));
+    let importance = |victim: &Arc<PodInfo>| (Reverse(victim.ask.priority), started(cache, victim));
+    potential.sort_by_key(importance);
+    // Those whom a budget keeps are spared first.
+    let (kept, others) = cache.budgets.part(potential);
     let mut victims = Vec::new();
-    for victim in potential {
+    let mut broken_budgets = 0;
+    for (victim, is_kept) in kept.into_iter().zip(repeat(true)).chain(others.into_iter().zip(repeat(false))) {
         without.place(victim.clone(), &node.name);
         if fits(pod, &without, position).is_err() {
             without.take_away(victim.key());
             victims.push(victim);
+            broken_budgets += usize::from(is_kept);
         }
     }
-    if victims.is_empty() { Err(none()) } else { Ok(Candidate { node: node.name.clone(), victims }) }
+    victims.sort_by_key(importance);
+    if victims.is_empty() { Err(none()) } else { Ok(Candidate { node: node.name.clone(), victims, broken_budgets }) }
 }
 
 fn fits(pod: &PodInfo, cache: &Cache, position: usize) -> Result<(), Rejection> {
-    cache.nodes().get(position).map_or(Ok(()), |node| Cycle::new(pod, cache).check(node))
+    cache.nodes().get(position).map_or(Ok(()), |node| Cycle::new(pod, cache).check_with_nominated(node))
 }
 
 /// A pod that has not started counts as started just now.
@@ -120,7 +129,7 @@ fn started(cache: &Cache, pod: &PodInfo) -> Time {
     object.status::<Pod>().start_time.as_ref().map_or(Time::MAX, Time::from)
 }
 
-/// The node whose most important victim matters least, then the one with the smallest sum of priorities, the fewest
+/// The node where the fewest budgets are broken, then the one whose most important victim matters least, then the one with the smallest sum of priorities, the fewest
 /// victims, the victim that started last.
 fn choose(candidates: Vec<Candidate>, cache: &Cache) -> Option<Candidate> {
     candidates.into_iter().min_by_key(|candidate| {
@@ -129,6 +138,6 @@ fn choose(candidates: Vec<Candidate>, cache: &Cache) -> Option<Candidate> {
         let sum: i64 = victims.iter().map(|victim| i64::from(victim.ask.priority) + (1 << 31)).sum();
         let most_important = victims.iter().filter(|victim| victim.ask.priority == highest);
         let earliest = most_important.map(|victim| started(cache, victim)).min();
-        (highest, sum, victims.len(), Reverse(earliest))
+        (candidate.broken_budgets, highest, sum, victims.len(), Reverse(earliest))
     })
 }

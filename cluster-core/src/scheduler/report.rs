@@ -73,6 +73,11 @@ pub fn evict(victim: &Object, preemptor: &Object, node: &str, causes: &Causes, w
     }
 }
 
+/// Says where a pod will be bound that has to wait for its volumes. <https://kep.k8s.io/5278>
+pub fn nominate(pod: &Object, node: &str, causes: &Causes, world: &mut World) {
+    patch_status(pod, json!({"nominatedNodeName": node}), "its volumes are made ready for that node", causes, world);
+}
+
 pub fn release_nomination(pod: &Object, causes: &Causes, world: &mut World) {
     let status = json!({"nominatedNodeName": null});
     patch_status(pod, status, "a pod of higher priority takes the room", causes, world);

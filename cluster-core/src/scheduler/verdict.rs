@@ -99,7 +99,7 @@ impl Evaluation {
     /// Why no node passed.
     pub fn message(&self) -> String {
         if let Some(refusal) = &self.refusal {
-            return format!("0/{} nodes are available: {refusal}.", self.nodes);
+            return format!("0/{} nodes are available: {}.", self.nodes, refusal.reasons.join(", "));
         }
         let rejected = self.rejected.iter().flat_map(|(_, rejection)| &rejection.reasons).map(|reason| (&**reason, 1));
         let others = self.unnamed.iter().flat_map(|rejection| &rejection.reasons);
@@ -111,7 +111,7 @@ impl Evaluation {
     pub fn refused_by(&self) -> Vec<&'static str> {
         let plugins = self.rejected.iter().map(|(_, rejection)| rejection.plugin);
         let others = self.unnamed.iter().map(|rejection| rejection.plugin);
-        let refusal = self.refusal.iter().map(|_| "VolumeBinding");
+        let refusal = self.refusal.iter().map(|rejection| rejection.plugin);
         let mut all: Vec<&'static str> = plugins.chain(others).chain(refusal).collect();
         all.sort_unstable();
         all.dedup();

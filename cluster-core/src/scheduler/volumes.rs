@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::actor;
 use super::filters::Rejection;
+use super::filters::volume_zone::TOPOLOGY;
 use super::node::NodeInfo;
 use super::pod::Ask;
 use super::terms::NodeTerm;
@@ -74,8 +75,19 @@ impl Volumes {
     pub fn refusal(&self, ask: &Ask) -> Option<String> {
         ask.claims.iter().find_map(|name| {
             let Some(claim) = self.claim(ask, name) else {
-                return Some(format!("persistentvolumeclaim \"{name}\" not found"));
+                return Some(match ask.ephemeral_claims.contains(name) {
+                    true => format!(
+                        "waiting for ephemeral volume controller to create the persistentvolumeclaim \"{name}\""
+                    ),
+                    false => format!("persistentvolumeclaim \"{name}\" not found"),
+                });
             };
+            if claim.status::<PersistentVolumeClaim>().phase.as_deref() == Some("Lost") {
+                let volume = claim.spec::<PersistentVolumeClaim>().volume_name.as_deref().unwrap_or_default();
+                return Some(format!(
+                    "persistentvolumeclaim \"{name}\" bound to non-existent persistentvolume \"{volume}\""
+                ));
+            }
             if claim.is_terminating() {
                 return Some(format!("persistentvolumeclaim \"{name}\" is being deleted"));
             }
@@ -99,6 +111,24 @@ impl Volumes {
             Some(_) => Ok(()),
             None => refuse("node(s) didn't find available persistent volumes to bind"),
         }
+    }
+
+    /// The claim may be used by one pod at a time.
+    pub fn is_for_one_pod(&self, ask: &Ask, name: &str) -> bool {
+        let claim = self.claim(ask, name).map(|claim| claim.spec::<PersistentVolumeClaim>());
+        claim.is_some_and(|claim| claim.access_modes.iter().flatten().any(|mode| mode == "ReadWriteOncePod"))
+    }
+
+    /// The volumes that the pod's claims are bound to have the node's zone and region, as far as they have any.
+    pub fn are_in_zone(&self, ask: &Ask, node: &NodeInfo) -> bool {
+        ask.claims.iter().filter_map(|name| self.claim(ask, name)).all(|claim| {
+            let name = claim.spec::<PersistentVolumeClaim>().volume_name.as_deref().unwrap_or_default();
+            self.volumes.get(&Name::from(name)).is_none_or(|volume| {
+                TOPOLOGY.iter().filter_map(|label| Some((label, volume.label(label)?))).all(|(label, places)| {
+                    node.label(label).is_some_and(|here| places.split("__").any(|place| place == here))
+                })
+            })
+        })
     }
 
     /// What must be written so that the unbound claims are met on a node; `None` if they can't be.

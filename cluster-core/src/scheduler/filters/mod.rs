@@ -10,6 +10,8 @@ mod node_unschedulable;
 pub mod pod_topology_spread;
 mod taint_toleration;
 mod volume_binding;
+mod volume_restrictions;
+pub mod volume_zone;
 
 use std::borrow::Cow;
 
@@ -19,20 +21,27 @@ use super::pod::Ask;
 
 /// In the order in which kube-scheduler runs them; the first that refuses a node is the one that is told. Those that
 /// look at the node alone come before those that look around.
-pub static ALL: [&dyn Filter; 9] = [
+pub static ALL: [&dyn Filter; 11] = [
     &node_unschedulable::NodeUnschedulable,
     &node_name::NodeName,
     &taint_toleration::TaintToleration,
     &node_affinity::NodeAffinity,
     &node_ports::NodePorts,
     &node_resources_fit::NodeResourcesFit,
+    &volume_restrictions::VolumeRestrictions,
     &volume_binding::VolumeBinding,
+    &volume_zone::VolumeZone,
     &pod_topology_spread::PodTopologySpread,
     &inter_pod_affinity::InterPodAffinity,
 ];
 
 pub trait Filter: Sync {
     fn name(&self) -> &'static str;
+
+    /// Why the pod can go to no node at all, found before any node is looked at.
+    fn refuse(&self, _cycle: &Cycle<'_>) -> Option<String> {
+        None
+    }
 
     fn check(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection>;
 

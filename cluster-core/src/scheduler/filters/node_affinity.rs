@@ -11,6 +11,11 @@ impl Filter for NodeAffinity {
         "NodeAffinity"
     }
 
+    fn refuse(&self, cycle: &Cycle<'_>) -> Option<String> {
+        let conflict = cycle.ask.pinned_nodes().is_some_and(|names| names.is_empty());
+        conflict.then(|| "pod affinity terms conflict".to_owned())
+    }
+
     fn check(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {
         if cycle.ask.selects_node(&node.name, node.labels()) {
             return Ok(());

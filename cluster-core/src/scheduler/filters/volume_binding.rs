@@ -16,6 +16,10 @@ impl Filter for VolumeBinding {
         false
     }
 
+    fn refuse(&self, cycle: &Cycle<'_>) -> Option<String> {
+        cycle.cache.volumes.refusal(cycle.ask)
+    }
+
     fn check(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {
         if cycle.ask.claims.is_empty() { Ok(()) } else { cycle.cache.volumes.check(cycle.ask, node) }
     }
@@ -23,7 +27,7 @@ impl Filter for VolumeBinding {
     fn cured_by(&self, cycle: &Cycle<'_>, change: &Change<'_>) -> bool {
         match change {
             Change::NodePut(node) => self.check(cycle, node).is_ok(),
-            Change::Volumes => cycle.cache.volumes.refusal(cycle.ask).is_none(),
+            Change::Volumes => self.refuse(cycle).is_none(),
             _ => false,
         }
     }

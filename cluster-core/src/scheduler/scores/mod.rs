@@ -1,6 +1,7 @@
 //! Scores: which of the nodes that passed the filters is best. One file a plugin.
 //! <https://kubernetes.io/docs/reference/scheduling/config/#scheduling-plugins>
 
+mod image_locality;
 mod inter_pod_affinity;
 mod node_affinity;
 mod node_resources_balanced_allocation;
@@ -15,7 +16,7 @@ use pod_topology_spread::Wishes;
 /// What a plugin can give at most, before its weight.
 pub const POINTS_MAX: i64 = 100;
 
-pub const COUNT: usize = 6;
+pub const COUNT: usize = 7;
 
 /// kube-scheduler's default plugins with their default weights.
 pub static ALL: [&dyn Score; COUNT] = [
@@ -25,6 +26,7 @@ pub static ALL: [&dyn Score; COUNT] = [
     &pod_topology_spread::PodTopologySpread,
     &inter_pod_affinity::InterPodAffinity,
     &node_resources_balanced_allocation::NodeResourcesBalancedAllocation,
+    &image_locality::ImageLocality,
 ];
 
 /// A node that passed the filters.
