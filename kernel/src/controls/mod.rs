@@ -3,6 +3,7 @@
 mod faults;
 pub mod lesson;
 mod pictures;
+mod scheduling;
 mod setup;
 #[cfg(test)]
 pub mod testing;

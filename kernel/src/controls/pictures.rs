@@ -4,7 +4,7 @@ use cluster_core::clock::Time;
 use cluster_core::trace::{What, causes};
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Args, duration, entry_line};
+use super::{Args, duration, entry_line, scheduling};
 use crate::output::{CellError, Output, Sink};
 use crate::plots::{self, Context, lives::Subject};
 use crate::session::Session;
@@ -87,6 +87,11 @@ pub fn why(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resul
         if let Some(message) = told.and_then(|condition| condition.message.as_deref()) {
             lines.push(format!("{target}: {}\n{message}", say("なぜ Pending か", "why it is pending")));
         }
+    }
+    if &*kind.kind == "Pod"
+        && let Some(nodes) = scheduling::nodes(session, &key)
+    {
+        lines.push(format!("{target}: {}\n{nodes}", say("各ノードの判定", "what the scheduler found of each node")));
     }
     sink.put(Output::Stdout(lines.join("\n\n") + "\n"));
     Ok(())
