@@ -122,3 +122,5 @@ fn now() -> Time {
 mod concurrency;
 #[cfg(test)]
 mod fuzz;
+#[cfg(test)]
+mod scheduler;
