@@ -67,7 +67,8 @@ pub struct Kubelet {
     incarnation: u64,
     workers: imbl::OrdMap<Name, Arc<Worker>>,
     registered: bool,
-    /// It runs pods, but somebody else speaks for the node: it neither registers nor reports on it.
+    /// It only stands in for one, as kwok does: somebody else speaks for the node, pods run and go, and nothing is told
+    /// of what happens on the way. <https://kwok.sigs.k8s.io/docs/user/kwok-manage-nodes-and-pods/>
     hollow: bool,
 }
 
@@ -76,6 +77,7 @@ struct Turn<'a> {
     node: &'a Name,
     actor: &'a Actor,
     incarnation: u64,
+    hollow: bool,
     runtime: &'a mut Runtime,
     world: &'a mut World,
 }
@@ -87,8 +89,10 @@ impl Turn<'_> {
     }
 
     fn event(&mut self, pod: &Object, warning: bool, reason: &'static str, message: String, causes: &Causes) {
-        let note = EventNote { warning, ..EventNote::normal(pod, reason, message) };
-        self.world.event(self.actor, &note, causes);
+        if !self.hollow {
+            let note = EventNote { warning, ..EventNote::normal(pod, reason, message) };
+            self.world.event(self.actor, &note, causes);
+        }
     }
 }
 
@@ -129,7 +133,8 @@ impl Kubelet {
     }
 
     fn turn<'a>(&'a self, runtime: &'a mut Runtime, world: &'a mut World) -> Turn<'a> {
-        Turn { node: &self.node, actor: &self.actor, incarnation: self.incarnation, runtime, world }
+        let Kubelet { node, actor, incarnation, hollow, .. } = self;
+        Turn { node, actor, incarnation: *incarnation, hollow: *hollow, runtime, world }
     }
 
     fn list_pods(&mut self, runtime: &mut Runtime, world: &mut World) {
@@ -166,10 +171,10 @@ impl Kubelet {
         world: &mut World,
         act: impl FnOnce(&mut Worker, &mut Turn<'_>),
     ) {
-        let Kubelet { node, actor, incarnation, workers, .. } = self;
+        let Kubelet { node, actor, incarnation, hollow, workers, .. } = self;
         let Some(worker) = workers.get_mut(uid) else { return };
         let worker = Arc::make_mut(worker);
-        act(worker, &mut Turn { node, actor, incarnation: *incarnation, runtime, world });
+        act(worker, &mut Turn { node, actor, incarnation: *incarnation, hollow: *hollow, runtime, world });
         if worker.is_over() {
             workers.remove(uid);
         }

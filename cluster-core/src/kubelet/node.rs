@@ -1,12 +1,14 @@
 //! The machine as a Node object, and its heartbeats.
 //! <https://kubernetes.io/docs/concepts/architecture/nodes/>
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{
-    DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus, NodeSystemInfo,
+    ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus,
+    NodeSystemInfo,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time as MetaTime};
@@ -17,11 +19,16 @@ use crate::api::object::Object;
 use crate::api::request::Request;
 use crate::clock::Time;
 use crate::network::addresses;
+use crate::runtime::Runtime;
+use crate::runtime::images::Image;
 use crate::trace::Actor;
 use crate::world::World;
 
 /// A status in which nothing has changed is posted this often (`nodeStatusReportFrequency`).
 pub const STATUS_PERIOD: Duration = Duration::from_secs(300);
+
+/// So many images are told of (`nodeStatusMaxImages`).
+const IMAGES_MAX: usize = 50;
 
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
@@ -54,14 +61,32 @@ pub fn register(node: &Name, actor: &Actor, world: &mut World) -> bool {
         Err(status) if status.reason == "AlreadyExists" => {}
         Err(_) => return false,
     }
-    write_status(node, actor, "reports on its node", world)
+    write_status(node, actor, Vec::new(), "reports on its node", world)
 }
 
 pub fn post_status(turn: &mut Turn<'_>) {
-    write_status(turn.node, turn.actor, "reports on its node again", turn.world);
+    let images = images(turn.runtime);
+    write_status(turn.node, turn.actor, images, "reports on its node again", turn.world);
 }
 
-fn write_status(node: &Name, actor: &Actor, reason: &'static str, world: &mut World) -> bool {
+/// The largest images first, each by its digest and its tag.
+fn images(runtime: &Runtime) -> Vec<ContainerImage> {
+    let mut images: Vec<_> = runtime.images().collect();
+    images.sort_by_key(|(_, image)| Reverse(image.size_bytes));
+    let image = |(name, image): (&Name, &Image)| ContainerImage {
+        names: Some(vec![image.id.to_string(), name.to_string()]),
+        size_bytes: i64::try_from(image.size_bytes).ok(),
+    };
+    images.into_iter().take(IMAGES_MAX).map(image).collect()
+}
+
+fn write_status(
+    node: &Name,
+    actor: &Actor,
+    images: Vec<ContainerImage>,
+    reason: &'static str,
+    world: &mut World,
+) -> bool {
     let now = world.now.to_meta();
     let Ok(Some(mut object)) = world.request(Request::get::<Node>(actor, "", node)).map(|answer| answer.object())
     else {
@@ -69,6 +94,9 @@ fn write_status(node: &Name, actor: &Actor, reason: &'static str, world: &mut Wo
     };
     let status = object.status_mut::<Node>();
     describe(node, status);
+    if !images.is_empty() {
+        status.images = Some(images);
+    }
     for (type_, value, reason, message) in CONDITIONS {
         set_condition(status, type_, value, reason, message, &now);
     }
@@ -132,7 +160,7 @@ fn set_condition(status: &mut NodeStatus, type_: &str, value: &str, reason: &str
 /// The heartbeat.
 /// <https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats>
 pub fn renew_lease(turn: &mut Turn<'_>) {
-    let Turn { node, actor, world, .. } = turn;
+    let Turn { node, actor, runtime, world, .. } = turn;
     let now = world.now.to_micro_time();
     let known = world.request(Request::get::<Lease>(actor, LEASE_NAMESPACE, node)).map(|answer| answer.object());
     // A heartbeat that fails is lost; the next one is due soon.
@@ -143,7 +171,7 @@ pub fn renew_lease(turn: &mut Turn<'_>) {
             let renewed = world.request(Request::update(actor, lease).because("heartbeat"));
             // The Node may have been called silent meanwhile, which only its kubelet takes back.
             if renewed.is_ok() && silence > 2 * world.settings.lease_renew {
-                write_status(node, actor, "reports on its node again", world);
+                write_status(node, actor, images(runtime), "reports on its node again", world);
             }
             renewed
         }

@@ -49,7 +49,8 @@ impl Worker {
         // The watch will tell that it is gone.
         let Some(mut pod) = known else { return };
         let status = self.build(&pod, turn);
-        if status != *pod.status::<Pod>() {
+        let is_let_go = turn.hollow && pod.is_terminating();
+        if status != *pod.status::<Pod>() && !is_let_go {
             pod.set_status_part(Arc::new(status));
             let request = Request::update_status(turn.actor, pod).because("reports on the pod");
             match turn.world.request(request.caused_by(self.causes.clone())) {

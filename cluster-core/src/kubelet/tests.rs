@@ -10,6 +10,8 @@ use crate::api::request::{PatchType, Request};
 use crate::trace::Actor;
 use crate::{Cluster, Config};
 
+mod scripts;
+
 const SETTLE: Duration = Duration::from_secs(60);
 
 fn cluster() -> Cluster {
@@ -384,14 +386,6 @@ fn a_startup_probe_holds_the_others_back() {
 }
 
 #[test]
-fn a_pod_may_be_scripted_never_to_be_ready() {
-    let mut cluster = cluster();
-    run_annotated(&mut cluster, json!({"sim/ready": "never"}), json!({}), json!({"image": "img:1"}));
-    settle(&mut cluster);
-    assert_eq!((phase(&cluster).as_str(), condition(&cluster, "Ready").as_str()), ("Running", "False"));
-}
-
-#[test]
 fn a_pre_stop_hook_is_waited_for() {
     let mut cluster = cluster();
     run(&mut cluster, json!({}), json!({"image": "nginx", "lifecycle": {"preStop": {"sleep": {"seconds": 8}}}}));
@@ -521,40 +515,6 @@ fn each_status_knows_the_container_event_that_led_to_it() {
         assert!(phases.contains(&phase), "{phase:?}");
     }
     assert!(matches!(&chain[0].what, What::Request(request) if request.before.is_none()));
-}
-
-fn annotate(cluster: &mut Cluster, annotations: Value) {
-    let body = json!({"metadata": {"annotations": annotations}});
-    let key = Key::new("default", "web");
-    let request = Request::patch(&learner(), KindRef::of::<Pod>(), key, PatchType::Merge, body);
-    cluster.request(request).unwrap();
-    settle(cluster);
-}
-
-#[test]
-fn a_pod_that_runs_follows_a_new_script() {
-    let mut cluster = cluster();
-    run(&mut cluster, json!({"restartPolicy": "Never"}), json!({"image": "img:1"}));
-    settle(&mut cluster);
-    annotate(&mut cluster, json!({"sim/ready": "never"}));
-    assert_eq!((phase(&cluster).as_str(), condition(&cluster, "Ready").as_str()), ("Running", "False"));
-    annotate(&mut cluster, json!({"sim/ready": null}));
-    assert_eq!(condition(&cluster, "Ready"), "True");
-    annotate(&mut cluster, json!({"sim/exit": "1"}));
-    assert_eq!((phase(&cluster).as_str(), &status(&cluster)["state"]["terminated"]["exitCode"]), ("Failed", &json!(1)));
-}
-
-#[test]
-fn a_pod_that_was_said_to_have_failed_is_ended_and_stays_failed() {
-    let mut cluster = cluster();
-    run(&mut cluster, json!({}), json!({"image": "img:1"}));
-    settle(&mut cluster);
-    let mut pod = cluster.get::<Pod>("default", "web").unwrap().clone();
-    pod.status_mut::<Pod>().phase = Some("Failed".into());
-    cluster.request(Request::update_status(&learner(), pod)).unwrap();
-    settle(&mut cluster);
-    assert_eq!(phase(&cluster), "Failed");
-    assert!(status(&cluster)["state"]["terminated"].is_object());
 }
 
 #[test]
