@@ -17,11 +17,15 @@ use super::controller::{Controller, Plan, Watch};
 use crate::api::Key;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
+use crate::clock::Class;
 use crate::quota;
 use crate::store::Change;
 
 /// `--resource-quota-sync-period`.
 const SYNC_PERIOD: Duration = Duration::from_secs(300);
+
+/// Longer than any watch takes to tell.
+const CHARGE_DELAY: Duration = Duration::from_millis(20);
 
 pub struct ResourceQuotaController;
 
@@ -54,7 +58,7 @@ impl Controller for ResourceQuotaController {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let mut watches = vec![Watch::itself(ResourceQuota::kind())];
+        let mut watches = vec![Watch::itself(ResourceQuota::kind()).delayed(until_heard_of)];
         watches.extend(counted().map(|kind| Watch::with(kind, quotas_that_count)));
         watches
     }
@@ -82,6 +86,13 @@ impl Controller for ResourceQuotaController {
     }
 }
 
+/// A quota is charged before the charged object is heard of. To count at once would take the charge back.
+fn until_heard_of(_: &View<'_>, change: &Change) -> (Duration, Class) {
+    let hard = |quota: &Object| quota.spec::<ResourceQuota>().hard.clone();
+    let sets_limits = change.before.as_ref().map(hard) != change.after.as_ref().map(hard);
+    (if sets_limits { Duration::ZERO } else { CHARGE_DELAY }, Class::Work)
+}
+
 /// An object that comes has been charged by the apiserver; one that goes, or that uses something else now, makes the
 /// quotas of its namespace be counted anew.
 fn quotas_that_count(view: &View<'_>, change: &Change) -> Vec<Key> {
@@ -105,6 +116,7 @@ mod tests {
     use crate::Cluster;
     use crate::api::request::Request;
     use crate::api::status::Status;
+    use crate::faults::{Edge, Effect, Rule};
 
     fn used(cluster: &Cluster) -> serde_json::Value {
         cluster.get::<ResourceQuota>("default", "q").unwrap().to_json()["status"]["used"].clone()
@@ -145,5 +157,25 @@ mod tests {
         settle(&mut cluster);
         assert_eq!(used(&cluster)["pods"], "0");
         try_pod(&mut cluster, pod("b", cpu("500m"))).unwrap();
+    }
+
+    #[test]
+    fn a_pod_counts_though_the_controller_hears_of_it_late() {
+        let mut cluster = control_plane();
+        create::<ResourceQuota>(&mut cluster, json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}));
+        settle(&mut cluster);
+        let late = Rule {
+            edge: Edge::Delivery,
+            component: "kube-controller-manager".into(),
+            kind: "pods".into(),
+            name: "".into(),
+            effect: Effect::Delay(Duration::from_millis(10)),
+            times: None,
+            until: None,
+        };
+        cluster.add_rule(late, "pods are heard of late");
+        try_pod(&mut cluster, pod("a", json!({}))).unwrap();
+        cluster.advance(Duration::from_secs(1), |_| true);
+        assert_eq!(used(&cluster)["pods"], "1");
     }
 }
