@@ -99,8 +99,8 @@ fn filter(table: &Table, node: &str) -> Chains {
             inside.push(format!("KUBE-SERVICES {to} {comment} --dport {} -j {then}", port.port));
         }
         if let Some((why, then)) = refusal(Front::External) {
-            for ip in &rules.external_ips {
-                let (to, comment) = (to(*ip), comment(why));
+            for (ip, _) in rules.outside_ips() {
+                let (to, comment) = (to(ip), comment(why));
                 outside.push(format!("KUBE-EXTERNAL-SERVICES {to} {comment} --dport {} -j {then}", port.port));
             }
             if let Some(number) = port.node_port {
@@ -213,20 +213,17 @@ impl Nat {
             self.portals.push(portal(rules.cluster_ip, "cluster IP", inside));
         }
         let outside = if rules.external_local { local } else { everywhere.clone() };
-        let is_external = port.node_port.is_some() || !rules.external_ips.is_empty();
-        if let (Some(outside), true) = (outside, is_external) {
+        let is_external = port.node_port.is_some() || rules.outside_ips().next().is_some();
+        // The way of pods and of the node itself is there even where nobody answers those from outside.
+        if let (Some(everywhere), true) = (&everywhere, is_external) {
             let external = chain("KUBE-EXT", &[&name, &protocol]);
             let mut lines = Vec::new();
             if rules.external_local {
-                if let Some(everywhere) = &everywhere {
-                    lines.push(format!(
-                        "{external} -s {CLUSTER_CIDR} -m comment --comment \"pod traffic for {name} external \
-                         destinations\" -j {everywhere}"
-                    ));
-                }
-                for (what, then) in
-                    [("masquerade", "KUBE-MARK-MASQ"), ("route", everywhere.as_deref().unwrap_or(&outside))]
-                {
+                lines.push(format!(
+                    "{external} -s {CLUSTER_CIDR} -m comment --comment \"pod traffic for {name} external \
+                     destinations\" -j {everywhere}"
+                ));
+                for (what, then) in [("masquerade", "KUBE-MARK-MASQ"), ("route", everywhere.as_str())] {
                     lines.push(format!(
                         "{external} -m comment --comment \"{what} LOCAL traffic for {name} external destinations\" -m \
                          addrtype --src-type LOCAL -j {then}"
@@ -238,11 +235,11 @@ impl Nat {
                      KUBE-MARK-MASQ"
                 ));
             }
-            lines.push(format!("{external} -j {outside}"));
+            lines.extend(outside.map(|outside| format!("{external} -j {outside}")));
             own.insert(external.clone());
             self.external.push((external.clone(), lines));
-            for ip in &rules.external_ips {
-                self.portals.push(portal(*ip, "external IP", &external));
+            for (ip, what) in rules.outside_ips() {
+                self.portals.push(portal(ip, what, &external));
             }
             if let Some(number) = port.node_port {
                 self.node_ports.push(format!(

@@ -23,7 +23,7 @@ pub fn list(proxy: &Proxy) -> String {
         for port in &rules.ports {
             let node_ip = addresses::machine_address(&proxy.node);
             let mut servers: Vec<(Ipv4Addr, u16, Front)> = vec![(rules.cluster_ip, port.port, Front::ClusterIp)];
-            servers.extend(rules.external_ips.iter().map(|ip| (*ip, port.port, Front::External)));
+            servers.extend(rules.outside_ips().map(|(ip, _)| (ip, port.port, Front::External)));
             servers.extend(port.node_port.map(|number| (node_ip, number, Front::NodePort)));
             for (address, number, front) in servers {
                 let sticky = rules.affinity.map(|timeout| format!(" persistent {}", timeout.as_secs()));

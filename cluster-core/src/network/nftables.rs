@@ -65,7 +65,7 @@ impl Ruleset<'_> {
         let local = port.usable(Some(self.node));
         let at = |ip| format!("{ip} . {protocol} . {}", port.port);
         let node_port = port.node_port.map(|number| format!("{protocol} . {number}"));
-        let is_external = node_port.is_some() || !rules.external_ips.is_empty();
+        let is_external = node_port.is_some() || rules.outside_ips().next().is_some();
         let policy_local = rules.internal_local || rules.external_local;
         let chain_of = |is_local: bool| format!("{}-{base}", if is_local { "local" } else { "service" });
 
@@ -75,14 +75,14 @@ impl Ruleset<'_> {
             None => self.service_ips.push(format!("{inside} : goto {}", chain_of(rules.internal_local))),
         }
         if let Some(fate) = outside_fate {
-            let services = rules.external_ips.iter().map(|ip| format!("{} {comment} : {fate}", at(*ip)));
+            let services = rules.outside_ips().map(|(ip, _)| format!("{} {comment} : {fate}", at(ip)));
             self.no_endpoint_services.extend(services);
             self.no_endpoint_node_ports.extend(node_port.iter().map(|at| format!("{at} {comment} : {fate}")));
         }
         if is_external && !everywhere.is_empty() {
             // Pods and the node itself come in even where a local policy has nobody for those from outside.
             let external = format!("external-{base}");
-            self.service_ips.extend(rules.external_ips.iter().map(|ip| format!("{} : goto {external}", at(*ip))));
+            self.service_ips.extend(rules.outside_ips().map(|(ip, _)| format!("{} : goto {external}", at(ip))));
             self.service_node_ports.extend(node_port.iter().map(|at| format!("{at} : goto {external}")));
         }
 

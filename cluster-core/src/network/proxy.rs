@@ -471,6 +471,23 @@ mod tests {
         insta::assert_snapshot!(save(&cluster, "node-1", "nat"));
     }
 
+    #[test]
+    fn where_a_local_policy_has_nobody_pods_and_the_node_still_come_in() {
+        let mut cluster = cluster(2);
+        create::<Service>(
+            &mut cluster,
+            service(json!({"type": "NodePort", "ports": [
+            {"port": 80, "targetPort": 8080, "nodePort": 30080}], "externalTrafficPolicy": "Local"})),
+        );
+        create::<EndpointSlice>(&mut cluster, slice(&[true]));
+        settle(&mut cluster);
+        let (filter, nat) = (save(&cluster, "node-2", "filter"), save(&cluster, "node-2", "nat"));
+        assert!(filter.contains("default/web has no local endpoints\" -m tcp --dport 30080 -j DROP"), "{filter}");
+        assert!(nat.contains("--dport 30080 -j KUBE-EXT-LOLE4ISW44XBNF3G"), "{nat}");
+        assert!(nat.contains("-A KUBE-EXT-LOLE4ISW44XBNF3G -s 10.244.0.0/16"), "{nat}");
+        assert!(!nat.contains("-A KUBE-EXT-LOLE4ISW44XBNF3G -j") && !nat.contains("KUBE-SVL"), "{nat}");
+    }
+
     fn backends(cluster: &mut Cluster, count: usize) -> Vec<String> {
         let (client, cluster_ip) = (Ipv4Addr::new(10, 244, 1, 9), Ipv4Addr::new(10, 96, 7, 7));
         let mut proxy = cluster.machine("node-1").unwrap().proxy.clone();

@@ -39,8 +39,8 @@ impl Mode {
 pub struct ServiceRules {
     pub service: Key,
     pub cluster_ip: Ipv4Addr,
-    /// External addresses and those of load balancers.
     pub external_ips: Vec<Ipv4Addr>,
+    pub load_balancer_ips: Vec<Ipv4Addr>,
     /// How long a client stays with its backend (`sessionAffinity: ClientIP`).
     pub affinity: Option<Duration>,
     /// `internalTrafficPolicy: Local`.
@@ -91,19 +91,25 @@ impl ServiceRules {
         };
         let balancers = service.status::<Service>().load_balancer.iter().flat_map(|status| status.ingress.iter());
         let balancers = balancers.flatten().filter_map(|ingress| ingress.ip.as_deref());
-        let external = spec.external_ips.iter().flatten().map(String::as_str).chain(balancers);
         let timeout = spec.session_affinity_config.as_ref().and_then(|config| config.client_ip.as_ref());
         let timeout = timeout.and_then(|client| client.timeout_seconds).unwrap_or(10_800);
         let sticky = spec.session_affinity.as_deref() == Some("ClientIP");
         Some(ServiceRules {
             service: service.key.clone(),
             cluster_ip,
-            external_ips: external.filter_map(|ip| ip.parse().ok()).collect(),
+            external_ips: spec.external_ips.iter().flatten().filter_map(|ip| ip.parse().ok()).collect(),
+            load_balancer_ips: balancers.filter_map(|ip| ip.parse().ok()).collect(),
             affinity: sticky.then(|| Duration::from_secs(u64::try_from(timeout).unwrap_or(0))),
             internal_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
             external_local: spec.external_traffic_policy.as_deref() == Some("Local"),
             ports: spec.ports.iter().flatten().map(port_rules).collect(),
         })
+    }
+
+    /// Where it is reached from outside, beside node ports, and how kube-proxy calls such an address.
+    pub fn outside_ips(&self) -> impl Iterator<Item = (Ipv4Addr, &'static str)> {
+        let external = self.external_ips.iter().map(|ip| (*ip, "external IP"));
+        external.chain(self.load_balancer_ips.iter().map(|ip| (*ip, "loadbalancer IP")))
     }
 
     /// How many different addresses can get a new connection.
@@ -261,7 +267,7 @@ type Address = (Ipv4Addr, u16, Name);
 fn fronts(rules: &ServiceRules) -> impl Iterator<Item = (Address, Front, usize)> {
     rules.ports.iter().enumerate().flat_map(move |(index, port)| {
         let at = move |address: Ipv4Addr, number: u16, front| ((address, number, port.protocol.clone()), front, index);
-        let external = rules.external_ips.iter().map(move |&ip| at(ip, port.port, Front::External));
+        let external = rules.outside_ips().map(move |(ip, _)| at(ip, port.port, Front::External));
         let node_port = port.node_port.map(|number| at(Ipv4Addr::UNSPECIFIED, number, Front::NodePort));
         [at(rules.cluster_ip, port.port, Front::ClusterIp)].into_iter().chain(external).chain(node_port)
     })
