@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use serde_json::json;
 
+use crate::HashMap;
 use crate::api::event::EventFields;
 use crate::api::kind::KindRef;
 use crate::api::object::{Object, Part};
@@ -28,7 +29,7 @@ const SIMILAR_WINDOW: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     /// By the uid of the object that they tell about.
-    sources: imbl::OrdMap<Name, Arc<Vec<Source>>>,
+    sources: HashMap<Name, Arc<Vec<Source>>>,
     written: u64,
 }
 

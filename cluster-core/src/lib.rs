@@ -29,9 +29,5 @@ pub use cluster::{Cluster, Config};
 pub use cluster_api as api;
 
 /// A map without an order, which hashes alike in every run.
-pub(crate) type HashMap<K, V> = imbl::GenericHashMap<
-    K,
-    V,
-    std::hash::BuildHasherDefault<std::hash::DefaultHasher>,
-    imbl::shared_ptr::DefaultSharedPtr,
->;
+pub(crate) type HashMap<K, V> =
+    imbl::GenericHashMap<K, V, rustc_hash::FxBuildHasher, imbl::shared_ptr::DefaultSharedPtr>;

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::pods;
 use super::queue::Backoffs;
+use crate::HashMap;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
@@ -22,16 +23,16 @@ struct Cache {
     by_owner: Index,
     by_node: Index,
     /// For pods only: how many of each owner's there are, by their labels.
-    tallies: imbl::OrdMap<Name, Vec<(Labels, Tally)>>,
+    tallies: HashMap<Name, Vec<(Labels, Tally)>>,
     /// For nodes only: when the spec of each was last seen to change, or the node to go.
-    seen: imbl::OrdMap<Key, Time>,
+    seen: HashMap<Key, Time>,
     /// The revision of the newest event that was delivered.
     revision: u64,
 }
 
 /// The keys of the objects that share a value.
 #[derive(Clone, Debug, Default)]
-struct Index(imbl::OrdMap<Name, imbl::OrdSet<Key>>);
+struct Index(HashMap<Name, imbl::OrdSet<Key>>);
 
 impl Index {
     fn add(&mut self, value: Name, key: &Key) {
@@ -185,14 +186,14 @@ fn node_of(object: &Object) -> Option<&str> {
 pub struct Caches {
     by_slot: imbl::OrdMap<usize, Cache>,
     /// Where the object of a uid is.
-    by_uid: imbl::OrdMap<Name, (usize, Key)>,
+    by_uid: HashMap<Name, (usize, Key)>,
     kinds: Vec<KindRef>,
 }
 
 impl Caches {
     /// Fills the cache of a kind from a list at a revision.
     pub fn replace(&mut self, kind: &KindRef, objects: impl Iterator<Item = Object>, revision: u64, now: Time) {
-        let mut seen = imbl::OrdMap::new();
+        let mut seen = HashMap::default();
         if let Some(old) = self.by_slot.remove(&kind.slot) {
             for object in old.objects.values() {
                 self.by_uid.remove(object.uid());

@@ -69,7 +69,11 @@ fn concerned(view: &View<'_>, change: &Change) -> Vec<Key> {
     let (owners_before, owners_after) = (owners(before), owners(after));
     if let Some(after) = after {
         let starts = after.is_terminating() && (has_finalizer(after, FOREGROUND) || has_finalizer(after, ORPHAN));
-        if starts || (owners_after != owners_before && !owners_after.is_empty()) {
+        let lives = |owner: &OwnerReference| {
+            let found = view.by_uid(&owner.uid).filter(|owner| !deletes_dependents(owner));
+            found.is_some_and(|owner| owner.key.namespace.is_empty() || owner.key.namespace == after.key.namespace)
+        };
+        if starts || (owners_after != owners_before && !owners_after.iter().all(lives)) {
             uids.push(after.uid());
         }
         if deletes_dependents(after) && !before.as_ref().is_some_and(deletes_dependents) {

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::HashMap;
 use crate::api::{Key, Name};
 use crate::clock::Time;
 use crate::trace::Causes;
@@ -16,8 +17,8 @@ const BACKOFF_MS_MAX: u64 = 1_000_000;
 pub struct Queue {
     /// In the order in which the keys came.
     ready: imbl::OrdMap<u64, Key>,
-    waiting: imbl::OrdMap<Key, Waiting>,
-    failures: imbl::OrdMap<Key, u32>,
+    waiting: HashMap<Key, Waiting>,
+    failures: HashMap<Key, u32>,
     next: u64,
 }
 

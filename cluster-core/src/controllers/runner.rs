@@ -10,6 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use super::cache::Caches;
 use super::controller::{Absence, Controller, Enqueue, EventNote, Plan, Step, Write};
 use super::queue::{Backoffs, Queue};
+use crate::HashMap;
 use crate::api::kind::KindRef;
 use crate::api::request::{Body, Request, Response};
 use crate::api::status::Status;
@@ -54,6 +55,8 @@ pub struct Runner {
     incarnation: u64,
     pub caches: Caches,
     loops: Vec<Loop>,
+    /// By slot of a kind: which watches (of which loop, at which place in its list) want to hear of its changes.
+    listeners: HashMap<usize, Vec<(usize, usize)>>,
 }
 
 #[derive(Clone)]
@@ -63,11 +66,11 @@ struct Loop {
     watches: Arc<[super::controller::Watch]>,
     enabled: bool,
     queue: Queue,
-    running: imbl::OrdMap<Key, Run>,
+    running: HashMap<Key, Run>,
     /// What the cache must have seen before a key is looked at again: the loop's own writes.
-    unseen: imbl::OrdMap<Key, Vec<(usize, u64)>>,
+    unseen: HashMap<Key, Vec<(usize, u64)>>,
     /// When a key comes back by itself: the earliest moment that a plan asked for.
-    due: imbl::OrdMap<Key, (Time, Class)>,
+    due: HashMap<Key, (Time, Class)>,
     backoffs: Backoffs,
     /// A worker has been told to look into the queue.
     woken: bool,
@@ -86,7 +89,7 @@ struct Run {
 impl Runner {
     pub fn new(subscriber: Subscriber, controllers: Vec<Arc<dyn Controller>>) -> Runner {
         let loops = controllers.into_iter().map(Loop::new).collect();
-        Runner { subscriber, incarnation: 0, caches: Caches::default(), loops }
+        Runner { subscriber, incarnation: 0, caches: Caches::default(), loops, listeners: HashMap::default() }
     }
 
     /// Lists and watches every kind that its controllers watch, once each, and looks at all keys.
@@ -123,6 +126,12 @@ impl Runner {
             watches.extend(custom.iter().filter_map(|kind| entry.controller.watch_custom(kind)));
             if watches.len() != known {
                 entry.watches = watches.into();
+            }
+        }
+        self.listeners = HashMap::default();
+        for (index, entry) in self.loops.iter().enumerate() {
+            for (place, watch) in entry.watches.iter().enumerate() {
+                self.listeners.entry(watch.kind.slot).or_default().push((index, place));
             }
         }
         let kinds: Vec<KindRef> =
@@ -274,31 +283,34 @@ impl Runner {
         let slot = change.object().kind.slot;
         let view = self.caches.view(world.now);
         let mut later = Vec::new();
-        for (index, entry) in self.loops.iter_mut().enumerate().filter(|(_, entry)| entry.enabled) {
-            for watch in entry.watches.iter().filter(|watch| watch.kind.slot == slot) {
-                let (delay, class) = (watch.delay)(&view, change);
-                let queue = &mut entry.queue;
-                let mut add = |key: &Key| match delay.is_zero() {
-                    true => queue.add(key, causes),
-                    false => later.push((index, key.clone(), world.now + delay, class)),
-                };
-                match &watch.enqueue {
-                    Enqueue::Itself => add(change.key()),
-                    Enqueue::Owner(owner) => {
-                        for object in [&change.before, &change.after].into_iter().flatten() {
-                            if let Some(reference) = object.controller().filter(|r| r.kind == *owner.kind) {
-                                let namespace = if owner.namespaced { object.key.namespace.clone() } else { "".into() };
-                                add(&Key::new(namespace, reference.name.as_str()));
-                            }
+        for (index, place) in self.listeners.get(&slot).into_iter().flatten() {
+            let entry = &mut self.loops[*index];
+            if !entry.enabled {
+                continue;
+            }
+            let watch = &entry.watches[*place];
+            let (delay, class) = (watch.delay)(&view, change);
+            let queue = &mut entry.queue;
+            let mut add = |key: &Key| match delay.is_zero() {
+                true => queue.add(key, causes),
+                false => later.push((*index, key.clone(), world.now + delay, class)),
+            };
+            match &watch.enqueue {
+                Enqueue::Itself => add(change.key()),
+                Enqueue::Owner(owner) => {
+                    for object in [&change.before, &change.after].into_iter().flatten() {
+                        if let Some(reference) = object.controller().filter(|r| r.kind == *owner.kind) {
+                            let namespace = if owner.namespaced { object.key.namespace.clone() } else { "".into() };
+                            add(&Key::new(namespace, reference.name.as_str()));
                         }
                     }
-                    Enqueue::Each(kind) => {
-                        for object in view.list_of(kind, &change.key().namespace) {
-                            add(&object.key);
-                        }
-                    }
-                    Enqueue::With(keys) => keys(&view, change).iter().for_each(add),
                 }
+                Enqueue::Each(kind) => {
+                    for object in view.list_of(kind, &change.key().namespace) {
+                        add(&object.key);
+                    }
+                }
+                Enqueue::With(keys) => keys(&view, change).iter().for_each(add),
             }
         }
         for (index, key, at, class) in later {
@@ -513,12 +525,7 @@ fn is_tolerated(write: &Write, status: &Status) -> bool {
     causes.chain([status.reason]).any(|reason| write.tolerated.contains(&reason))
 }
 
-fn may_run(
-    key: &Key,
-    running: &imbl::OrdMap<Key, Run>,
-    unseen: &imbl::OrdMap<Key, Vec<(usize, u64)>>,
-    caches: &Caches,
-) -> bool {
+fn may_run(key: &Key, running: &HashMap<Key, Run>, unseen: &HashMap<Key, Vec<(usize, u64)>>, caches: &Caches) -> bool {
     let seen = |&(slot, revision): &(usize, u64)| !caches.has(slot) || caches.revision(slot) >= revision;
     !running.contains_key(key) && unseen.get(key).is_none_or(|needed| needed.iter().all(seen))
 }
@@ -531,9 +538,9 @@ impl Loop {
             controller,
             enabled: true,
             queue: Queue::default(),
-            running: imbl::OrdMap::new(),
-            unseen: imbl::OrdMap::new(),
-            due: imbl::OrdMap::new(),
+            running: HashMap::default(),
+            unseen: HashMap::default(),
+            due: HashMap::default(),
             backoffs: Backoffs::default(),
             woken: false,
         }

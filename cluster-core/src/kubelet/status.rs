@@ -192,7 +192,8 @@ impl Worker {
             Role::Init => current.and_then(Container::exit_code) == Some(0),
             Role::Sidecar | Role::Main => slot.is_ready(),
         };
-        let resources = spec.and_then(|spec| spec.resources.clone());
+        // Only what the runtime knows of has resources.
+        let resources = spec.filter(|_| shown.is_some()).and_then(|spec| spec.resources.clone());
         let mounts = spec.and_then(|spec| spec.volume_mounts.as_ref()).filter(|mounts| !mounts.is_empty());
         let mounts = mounts.map(|mounts| {
             let mount = mounts.iter().map(|mount| VolumeMountStatus {

@@ -8,6 +8,7 @@ use super::pod::PodInfo;
 use super::spreading::Owners;
 use super::terms::Namespaces;
 use super::volumes::Volumes;
+use crate::HashMap;
 use crate::api::object::Object;
 use crate::api::{Key, Name};
 
@@ -16,9 +17,9 @@ pub struct Cache {
     /// In the order in which they came.
     nodes: imbl::Vector<Arc<NodeInfo>>,
     names: Arc<Vec<Name>>,
-    positions: imbl::OrdMap<Name, usize>,
+    positions: HashMap<Name, usize>,
     /// The node of each pod, and the newest that is known of the pod.
-    placed: imbl::OrdMap<Key, (Name, Object)>,
+    placed: HashMap<Key, (Name, Object)>,
     /// Pods on nodes that are not known.
     homeless: imbl::OrdMap<Key, (Name, Arc<PodInfo>)>,
     /// Placed pods with an affinity to other pods.

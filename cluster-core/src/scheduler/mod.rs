@@ -74,7 +74,7 @@ pub struct Scheduler {
     history: History,
     /// Where the next search for nodes begins.
     start: usize,
-    binding: imbl::OrdMap<Key, Binding>,
+    binding: crate::HashMap<Key, Binding>,
     /// Those of them whose claims must be bound first.
     waiting_for_volumes: imbl::OrdSet<Key>,
     /// A cycle is on the timeline.

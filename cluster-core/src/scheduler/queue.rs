@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pod::PodInfo;
+use crate::HashMap;
 use crate::api::Key;
 use crate::clock::Time;
 use crate::trace::{Causes, Sequence};
@@ -18,7 +19,7 @@ pub const UNSCHEDULABLE_MAX: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    entries: imbl::OrdMap<Key, Entry>,
+    entries: HashMap<Key, Entry>,
     active: imbl::OrdMap<Rank, Key>,
     /// By the second in which they have waited long enough, then as in the active queue.
     backing_off: imbl::OrdMap<(Time, Rank), Key>,

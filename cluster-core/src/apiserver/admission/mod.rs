@@ -157,12 +157,12 @@ pub fn validate(
     let (now, random) = (moment.now, &mut *moment.random);
     let mut attributes = Attributes { server, request, operation, old, now, random, warnings, charges: Vec::new() };
     plugins_of(&request.kind).iter().try_for_each(|plugin| plugin.validate(&mut attributes, object))?;
-    let is_taken = operation == Operation::Create && attributes.server.store.get(&object.kind, &object.key).is_some();
     let charges = attributes.charges;
-    for quota in charges.into_iter().filter(|_| !request.options.dry_run && !is_taken) {
-        write_charge(server, quota, request, moment)?;
+    let is_taken = || operation == Operation::Create && server.store.get(&object.kind, &object.key).is_some();
+    if charges.is_empty() || request.options.dry_run || is_taken() {
+        return Ok(());
     }
-    Ok(())
+    charges.into_iter().try_for_each(|quota| write_charge(server, quota, request, moment))
 }
 
 fn write_charge(
