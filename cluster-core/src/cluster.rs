@@ -1,5 +1,6 @@
 //! The wiring and the one step loop. This is the only file that knows every part, and it decides nothing for them.
 
+pub mod containers;
 mod faults;
 
 use std::sync::Arc;

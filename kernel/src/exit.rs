@@ -13,6 +13,8 @@ pub enum Answer {
     Yes,
     /// Exit code 1: a failed cell, a failed check, a failed grade.
     No,
+    /// The exit code of a program that was run, neither of these.
+    Code(u8),
 }
 
 /// Why there is no answer.
@@ -39,6 +41,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::Code(code)) => ExitCode::from(code),
         Err(failure) => {
             eprintln!("kernetes: {failure}");
             ExitCode::from(match failure {

@@ -18,4 +18,5 @@ pub mod settings;
 pub mod story;
 pub mod text;
 pub mod token_signer;
+mod wall_clock;
 pub mod yaml;

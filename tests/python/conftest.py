@@ -4,16 +4,52 @@
     .kernetes/venv/bin/pytest tests/python
 """
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
 jupyter_path = tempfile.mkdtemp(prefix="kernetes-test-")
+
+
+@contextlib.contextmanager
+def serving(kubeconfig, *options):
+    """`kernetes serve` for as long as the block lasts; its kubeconfig is there when the block begins."""
+    command = [target / "kernetes", "serve", "--kubeconfig-out", kubeconfig, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            # The address is printed just before the kubeconfig is written.
+            assert server.stdout.readline().startswith("https://")
+            until(lambda: kubeconfig.exists() or server.poll() is not None)
+            assert server.poll() is None, "the server has ended"
+            yield
+        finally:
+            server.terminate()
+
+
+def until(holds, seconds=60):
+    """Waits until something holds; returns what `holds` returned."""
+    deadline = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {holds.__name__}"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory):
+    """A server of this module's own."""
+    path = tmp_path_factory.mktemp("home") / "kubeconfig"
+    with serving(path):
+        yield path
 
 
 def pytest_configure():

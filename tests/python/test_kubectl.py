@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
-from conftest import target
+from conftest import target, until
 
 KUBECTL = Path(sysconfig.get_path("scripts")) / "kubectl"
 
@@ -54,9 +55,9 @@ class Cluster:
     def __init__(self, home, kubeconfig):
         self.environment = os.environ | {"HOME": str(home), "KUBECONFIG": str(kubeconfig)}
 
-    def run(self, *arguments, stdin="", **environment):
+    def run(self, *arguments, stdin="", program=(KUBECTL,), **environment):
         return subprocess.run(
-            [KUBECTL, *arguments],
+            [*program, *arguments],
             input=stdin,
             capture_output=True,
             text=True,
@@ -76,24 +77,10 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def kubectl(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    kubeconfig = home / "kubeconfig"
-    with subprocess.Popen(
-        [target / "kernetes", "serve", "--kubeconfig-out", kubeconfig], stdout=subprocess.PIPE, text=True
-    ) as server:
-        try:
-            # The address is printed just before the kubeconfig is written.
-            assert server.stdout.readline().startswith("https://")
-            deadline = time.monotonic() + 30
-            while not kubeconfig.exists():
-                assert server.poll() is None and time.monotonic() < deadline, "no kubeconfig"
-                os.sched_yield()
-            cluster = Cluster(home, kubeconfig)
-            cluster("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
-            yield cluster
-        finally:
-            server.terminate()
+def kubectl(kubeconfig):
+    cluster = Cluster(kubeconfig.parent, kubeconfig)
+    cluster("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+    return cluster
 
 
 def test_discovery_names_what_there_is(kubectl):
@@ -183,3 +170,107 @@ def test_custom_resources_are_discovered_and_explained(kubectl):
 def test_what_is_not_there(kubectl):
     assert "the server doesn't have a resource type \"nothing\"" in kubectl.refused("get", "nothing")
     assert "Metrics API not available" in kubectl.refused("top", "nodes")
+
+
+LOUD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: loud}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: busybox
+    command: [sh, -c, "for n in 1 2 3 4 5 6; do echo line $n; sleep 1; done"]
+  - {name: web, image: nginx, ports: [{containerPort: 80}]}
+"""
+
+
+def test_logs_are_read_followed_and_refused(kubectl):
+    kubectl("apply", "-f", "-", stdin=LOUD)
+    assert "choose one of: [main web]" in kubectl.refused("get", "--raw", "/api/v1/namespaces/default/pods/loud/log")
+    until(lambda: "line 1" in kubectl.run("logs", "loud", "-c", "main").stdout)
+    followed = kubectl("logs", "--follow", "loud", "-c", "main")
+    assert followed == "".join(f"line {n}\n" for n in range(1, 7))
+    assert kubectl("logs", "loud", "-c", "main", "--tail=2") == "line 5\nline 6\n"
+    assert kubectl("logs", "loud", "-c", "main", "--limit-bytes=4") == "line"
+    stamped = kubectl("logs", "loud", "-c", "main", "--timestamps", "--tail=1").split(" ", 1)
+    assert stamped[0].endswith("Z") and stamped[1] == "line 6\n"
+    assert 'previous terminated container "web"' in kubectl.refused("logs", "loud", "-c", "web", "--previous")
+
+
+def test_commands_run_in_containers(kubectl):
+    kubectl("run", "box", "--image=nginx")
+    kubectl("wait", "--for=condition=Ready", "pod/box", "--timeout=60s")
+    assert kubectl("exec", "box", "--", "hostname") == "box\n"
+    done = kubectl.run("exec", "box", "--", "sh", "-c", "echo out; exit 3")
+    assert (done.stdout, done.returncode) == ("out\n", 3)
+    assert "command terminated with exit code 3" in done.stderr
+    assert "executable file not found" in kubectl.refused("exec", "box", "--", "nothing")
+    assert kubectl("exec", "-i", "box", "--", "sh", stdin="echo one\necho two\n") == "one\ntwo\n"
+
+
+# Both kubectls, one after the other, with the same words.
+SAME = [
+    "get pods",
+    "get pods -o name --sort-by=.metadata.name",
+    "get deployments,services -o wide",
+    "get pods -o jsonpath={.items[*].spec.containers[*].image}",
+    "get nodes -L kubernetes.io/hostname",
+    "get pod same-pod -o yaml",
+    "get pod nothing",
+    "get nothing",
+    "describe configmap same",
+    "describe service same",
+    "api-versions",
+    "api-resources --api-group=apps",
+    "rollout status deployment/same",
+    "rollout history deployment/same",
+    "logs same-pod",
+    "exec same-pod -- hostname",
+    "exec same-pod -- sh -c 'exit 4'",
+    "auth can-i create pods",
+    "auth whoami -o yaml",
+    "label pod same-pod a=b --dry-run=server",
+    "apply -f - --dry-run=server",
+    "create configmap same --from-literal=a=b",
+    "delete pod nothing",
+    "get pods --as=nobody",
+    "wait --for=condition=Ready pod/same-pod --timeout=10s",
+    "get pods -n nowhere",
+]
+
+
+@pytest.fixture(scope="module")
+def same(kubectl):
+    kubectl("create", "configmap", "same", "--from-literal=colour=blue")
+    kubectl("create", "deployment", "same", "--image=nginx")
+    kubectl("expose", "deployment", "same", "--port=80")
+    kubectl("run", "same-pod", "--image=nginx")
+    kubectl("rollout", "status", "deployment/same", "--timeout=60s")
+    kubectl("wait", "--for=condition=Ready", "pod/same-pod", "--timeout=60s")
+    return kubectl
+
+
+@pytest.mark.parametrize("line", SAME)
+def test_the_built_in_kubectl_says_the_same(same, line):
+    def said(program):
+        done = same.run(*shlex.split(line), stdin=WEB, program=program)
+        # The real one also logs how discovery fails, behind a date.
+        told = [line for line in done.stderr.splitlines() if not re.match(r"[EIW]\d{4} ", line)]
+        # Ages grow between the two.
+        return re.sub(r"\b\d+[smh]\d*\w?\b", "<age>", done.stdout), told, done.returncode
+
+    assert said([target / "kernetes", "kubectl"]) == said([KUBECTL])
+
+
+def test_the_built_in_kubectl_finds_its_server(kubectl, tmp_path):
+    ours = [target / "kernetes", "kubectl"]
+    away = kubectl.run("get", "pods", program=ours, KUBECONFIG=str(tmp_path / "none"))
+    assert away.returncode == 1 and "localhost:8080 was refused" in away.stderr
+    lost = kubectl.run("get", "pods", "--context=nothing", program=ours)
+    assert (lost.returncode, lost.stderr) == (1, 'error: context "nothing" does not exist\n')
+    kubeconfig = kubectl.environment["KUBECONFIG"]
+    found = kubectl.run("--kubeconfig", kubeconfig, "get", "ns", "default", "-o", "name", program=ours, KUBECONFIG="")
+    assert found.stdout == "namespace/default\n"
+    assert "namespace/kube-system" in kubectl.run("get", "ns", "-oname", "--context", "kubernetes-admin@kubernetes", program=ours).stdout

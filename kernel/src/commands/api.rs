@@ -9,7 +9,14 @@ use cluster_core::api::request::{Request, Response};
 use cluster_core::api::status::Status;
 use cluster_core::apiserver::table::Table;
 use cluster_core::clock::Time;
-use k8s_openapi::api::core::v1::Pod;
+pub use cluster_core::cluster::containers::LogOptions;
+use cluster_core::runtime::shell::Exec;
+
+/// The release of the cluster in this process.
+const SERVER_VERSION: &str = "v1.36.2";
+
+/// Takes text as it comes.
+pub type Write<'a> = &'a mut dyn FnMut(&str);
 
 pub trait Api {
     fn request(&mut self, request: Request) -> Result<Response, Status>;
@@ -18,13 +25,26 @@ pub trait Api {
     fn table(&mut self, request: Request) -> Result<Table, Status>;
 
     /// Discovery: the kinds that are served now, in its order.
-    fn kinds(&mut self) -> Vec<KindRef>;
+    fn kinds(&mut self) -> Result<Vec<KindRef>, Status>;
 
     /// The moment by the clock of this client, for ages.
     fn now(&self) -> Time;
 
-    /// What a container has printed, as the `log` subresource of its pod gives it.
-    fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status>;
+    /// Writes what a container has printed, as the `log` subresource of its pod gives it.
+    fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions, write: Write<'_>) -> Result<(), Status>;
+
+    /// Runs a command in a container to its end; `stdin` is what it reads.
+    fn exec(&mut self, pod: &Key, container: &str, command: &[String], stdin: &str) -> Result<Exec, Status>;
+
+    /// The server's address.
+    fn address(&self) -> String {
+        "https://10.0.0.1:6443".into()
+    }
+
+    /// The release of the server, as `v1.36.2`.
+    fn version(&mut self) -> Result<String, Status> {
+        Ok(SERVER_VERSION.into())
+    }
 
     /// Lets time pass. False if the person wants to wait no longer.
     fn wait(&mut self, duration: Duration) -> bool;
@@ -38,19 +58,6 @@ pub trait Api {
     fn cluster(&mut self) -> Option<&mut Cluster> {
         None
     }
-}
-
-/// Which part of a log, and how.
-#[derive(Clone, Debug, Default)]
-pub struct LogOptions {
-    /// Of the container before the last restart.
-    pub previous: bool,
-    /// Each line behind the moment at which it was printed.
-    pub timestamps: bool,
-    /// Only so many lines at the end.
-    pub tail_lines: Option<usize>,
-    /// Only what was printed within this time.
-    pub since: Option<Duration>,
 }
 
 /// How long a request and the client's own work take.
@@ -68,45 +75,23 @@ impl Api for Cluster {
         Ok(Cluster::table(self, &kind, &objects))
     }
 
-    fn kinds(&mut self) -> Vec<KindRef> {
-        Cluster::kinds(self).cloned().collect()
+    fn kinds(&mut self) -> Result<Vec<KindRef>, Status> {
+        Ok(Cluster::kinds(self).cloned().collect())
     }
 
     fn now(&self) -> Time {
         Cluster::now(self)
     }
 
-    fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status> {
-        let object = Api::request(self, client_request(pod))?.object();
-        let node = object.as_ref().and_then(|pod| pod.spec::<Pod>().node_name.as_deref()).unwrap_or_default();
-        let known = self.machine(node).into_iter().flat_map(|machine| machine.runtime.containers());
-        let mut ran: Vec<_> = known
-            .filter(|(_, ran)| ran.identity.pod == *pod && *ran.identity.name == *container)
-            .map(|(_, ran)| ran)
-            .collect();
-        let last = ran.pop();
-        let chosen = if options.previous { ran.pop() } else { last };
-        let Some(chosen) = chosen else {
-            let problem = match options.previous {
-                true => format!("previous terminated container {container:?} in pod {:?} not found", &*pod.name),
-                false => {
-                    format!("container {container:?} in pod {:?} is waiting to start: ContainerCreating", &*pod.name)
-                }
-            };
-            return Err(Status::bad_request(problem));
-        };
-        let now = Cluster::now(self);
-        let recent = |at: Time| options.since.is_none_or(|since| now.since(at) <= since);
-        let lines: Vec<String> = chosen
-            .logs()
-            .filter(|line| recent(line.at))
-            .map(|line| match options.timestamps {
-                true => format!("{} {}\n", line.at.timestamp(), line.text),
-                false => format!("{}\n", line.text),
-            })
-            .collect();
-        let skipped = options.tail_lines.map_or(0, |tail| lines.len().saturating_sub(tail));
-        Ok(lines[skipped..].concat())
+    fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions, write: Write<'_>) -> Result<(), Status> {
+        self.advance(ROUND_TRIP, |_| true);
+        let (lines, _) = self.log(pod, container, options)?;
+        write(&options.limited(options.text(&lines), &mut options.bytes_max()));
+        Ok(())
+    }
+
+    fn exec(&mut self, pod: &Key, container: &str, command: &[String], _: &str) -> Result<Exec, Status> {
+        self.run_in_container(pod, container, command)
     }
 
     fn wait(&mut self, duration: Duration) -> bool {
@@ -117,8 +102,4 @@ impl Api for Cluster {
     fn cluster(&mut self) -> Option<&mut Cluster> {
         Some(self)
     }
-}
-
-fn client_request(pod: &Key) -> Request {
-    Request::get::<Pod>(&"kubectl".into(), &pod.namespace, &pod.name)
 }

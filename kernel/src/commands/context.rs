@@ -1,6 +1,6 @@
 //! What surrounds a program while it runs: its streams, its input, the folder it stands in, the API.
 
-use super::api::Api;
+use super::api::{Api, Write};
 use super::files::Files;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Context<'a> {
     pub node: Option<String>,
     /// The language of the person, `ja` or `en`, for what is our own text.
     pub language: String,
+    /// Where text goes at once, such as a terminal; else it is kept until it is taken.
+    pub sink: Option<fn(Stream, &str)>,
     written: Vec<(Stream, String)>,
 }
 
@@ -34,6 +36,7 @@ impl<'a> Context<'a> {
             stdin: String::new(),
             node: None,
             language: "en".into(),
+            sink: None,
             written: Vec::new(),
         }
     }
@@ -60,12 +63,14 @@ impl<'a> Context<'a> {
         self.write(Stream::Stderr, "\n");
     }
 
+    /// Lets the API write to standard output while it works.
+    pub fn with_output<T>(&mut self, act: impl FnOnce(&mut dyn Api, Write<'_>) -> T) -> T {
+        let Context { api, sink, written, .. } = self;
+        act(&mut **api, &mut |text: &str| write(*sink, written, Stream::Stdout, text))
+    }
+
     fn write(&mut self, stream: Stream, text: &str) {
-        match self.written.last_mut() {
-            Some((last, written)) if *last == stream => written.push_str(text),
-            _ if text.is_empty() => {}
-            _ => self.written.push((stream, text.to_owned())),
-        }
+        write(self.sink, &mut self.written, stream, text);
     }
 
     /// What has been written since the last call, in order.
@@ -79,5 +84,14 @@ impl<'a> Context<'a> {
         self.written = rest;
         let stdout: Vec<(Stream, String)> = stdout;
         stdout.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+fn write(sink: Option<fn(Stream, &str)>, written: &mut Vec<(Stream, String)>, stream: Stream, text: &str) {
+    match (sink, written.last_mut()) {
+        _ if text.is_empty() => {}
+        (Some(sink), _) => sink(stream, text),
+        (None, Some((last, written))) if *last == stream => written.push_str(text),
+        (None, _) => written.push((stream, text.to_owned())),
     }
 }

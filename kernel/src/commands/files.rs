@@ -81,12 +81,33 @@ impl Files for Folder {
     }
 
     fn list(&self, path: &str) -> Option<Vec<String>> {
-        let entries = std::fs::read_dir(self.locate(path).ok()?).ok()?;
-        let files = entries.flatten().filter(|entry| entry.path().is_file());
-        let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        Some(names)
+        names(&self.locate(path).ok()?)
     }
+}
+
+/// The files of this machine, by any path.
+pub struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &str) -> Result<String, Trouble> {
+        std::fs::read_to_string(path).map_err(|error| trouble(&error))
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> Result<(), Trouble> {
+        std::fs::write(path, text).map_err(|error| trouble(&error))
+    }
+
+    fn list(&self, path: &str) -> Option<Vec<String>> {
+        names(Path::new(path))
+    }
+}
+
+/// The names of the files right in a folder, sorted.
+fn names(folder: &Path) -> Option<Vec<String>> {
+    let files = std::fs::read_dir(folder).ok()?.flatten().filter(|entry| entry.path().is_file());
+    let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    Some(names)
 }
 
 /// Files that live as long as the session: for tests, and where there is no folder.

@@ -12,6 +12,7 @@ mod filters;
 pub mod kubectl;
 pub mod line;
 mod packet_rules;
+pub mod remote;
 pub mod shell;
 mod suggest;
 

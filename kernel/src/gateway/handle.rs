@@ -15,7 +15,7 @@ use super::body::Sent;
 use super::live::Live;
 use super::query::Query;
 use super::route::{Place, Route, route};
-use super::{answer, authenticate, authorize, body, documents, metrics, openapi, stream};
+use super::{answer, authenticate, authorize, body, channels, documents, metrics, openapi, pods, stream};
 
 /// Subresources that open a connection.
 const CONNECTIONS: &[&str] = &["attach", "exec", "portforward", "proxy"];
@@ -60,7 +60,7 @@ pub async fn handle(gateway: Arc<Gateway>, request: HttpRequest<HttpBody>) -> Ht
 }
 
 async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<HttpResponse<HttpBody>, Status> {
-    let (head, http_body) = request.into_parts();
+    let (mut head, http_body) = request.into_parts();
     let asks = authenticate::user(gateway, &head).await?;
     let query = Query::parse(head.uri.query());
     let route = route(head.uri.path());
@@ -69,6 +69,11 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         Route::Resource(place) => place,
         Route::Other => return documents::respond(gateway, &head, &query).await,
     };
+    match pods::stream(&place, &head.method) {
+        Some(pods::Stream::Log) => return pods::log(gateway, &place, &query).await,
+        Some(pods::Stream::Channels) => return channels::open(gateway, &mut head, &place, &query).await,
+        None => {}
+    }
     let mut wanted = negotiate(text(&head.headers, header::ACCEPT))?;
     if wanted.form == Form::Table {
         query.check_include_object()?;

@@ -3,12 +3,14 @@
 //!
 //! The way of a request, in the order of the modules: `server` (connections, TLS) → `handle` → `authenticate` →
 //! `authorize`, `route`, `query`, `accept`, `body` → `live` (the cluster's thread) → `answer`, or `stream` for a watch.
+//! Logs leave it for `pods`, and what a connection is kept open for (exec, attach, port-forward) for `channels`.
 
 mod accept;
 mod answer;
 mod authenticate;
 mod authorize;
 mod body;
+mod channels;
 mod documents;
 mod handle;
 mod kubeconfig;
@@ -16,20 +18,21 @@ mod live;
 mod metrics;
 mod openapi;
 mod order;
+mod pods;
+mod port_forward;
 mod protobuf;
 mod query;
 pub mod raw;
 mod route;
 pub mod server;
 mod stream;
+mod terminal;
 mod tls;
 mod webhooks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use cluster_core::clock::Time;
 use cluster_core::world::Settings;
 use cluster_core::{Cluster, Config};
 
@@ -77,7 +80,7 @@ impl Serve {
             nodes: self.nodes,
             settings: Settings::default().with_start_latency(self.start_latency),
             hollow_nodes: true,
-            start: now(),
+            start: crate::wall_clock::now(),
             without: self.without.clone(),
             signer: Some(crate::token_signer::unguessable()),
         };
@@ -109,13 +112,6 @@ impl Serve {
         }
         Ok(())
     }
-}
-
-/// The moment of the wall clock, as virtual time has it.
-fn now() -> Time {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_microsecond(micros).map_or(Time::ZERO, Time::from_timestamp)
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use cluster_core::api::request::{Request, Response};
 use cluster_core::api::status::Status;
 use cluster_core::apiserver::table::Table;
 use cluster_core::clock::Time;
+use cluster_core::runtime::shell::Exec;
 use cluster_core::trace::Sequence;
 
 use crate::commands::Api;
-use crate::commands::api::LogOptions;
+use crate::commands::api::{LogOptions, Write};
 
 pub struct Caller<'a> {
     cluster: &'a mut Cluster,
@@ -35,7 +36,7 @@ impl Api for Caller<'_> {
         Api::table(self.cluster, request.caused_by(self.cell.into()))
     }
 
-    fn kinds(&mut self) -> Vec<KindRef> {
+    fn kinds(&mut self) -> Result<Vec<KindRef>, Status> {
         Api::kinds(self.cluster)
     }
 
@@ -43,8 +44,12 @@ impl Api for Caller<'_> {
         Api::now(self.cluster)
     }
 
-    fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions) -> Result<String, Status> {
-        Api::logs(self.cluster, pod, container, options)
+    fn logs(&mut self, pod: &Key, container: &str, options: &LogOptions, write: Write<'_>) -> Result<(), Status> {
+        Api::logs(self.cluster, pod, container, options, write)
+    }
+
+    fn exec(&mut self, pod: &Key, container: &str, command: &[String], stdin: &str) -> Result<Exec, Status> {
+        Api::exec(self.cluster, pod, container, command, stdin)
     }
 
     fn wait(&mut self, duration: Duration) -> bool {

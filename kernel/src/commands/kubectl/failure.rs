@@ -80,7 +80,9 @@ impl Failure {
 }
 
 fn server(status: &Status) -> String {
-    let refused = status.message.starts_with("The connection to the server");
+    let refused = ["The connection to the server", "Unable to connect to the server"]
+        .iter()
+        .any(|words| status.message.starts_with(words));
     match (&status.details, status.reason) {
         _ if refused => status.message.clone(),
         (Some(details), "Invalid") => {

@@ -147,6 +147,27 @@ pub fn parse(words: &[String], flags: &[Flag]) -> Result<Parsed, String> {
     Ok(parsed)
 }
 
+/// The flags of every verb that stand before `--`, whatever else does: they say which server is meant.
+pub fn global(words: &[String]) -> Parsed {
+    let mut parsed = Parsed::default();
+    let mut rest = words.iter().take_while(|word| *word != "--");
+    while let Some(word) = rest.next() {
+        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let is = |flag: &&Flag| match name.strip_prefix("--") {
+            Some(long) => flag.long == long,
+            None => flag.short.is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4]))),
+        };
+        let Some(flag) = GLOBAL.iter().find(is) else { continue };
+        let value = match (value, flag.takes) {
+            (Some(value), _) => value.to_owned(),
+            (None, Takes::Switch) => "true".to_owned(),
+            (None, _) => rest.next().cloned().unwrap_or_default(),
+        };
+        parsed.values.push((flag.long, value));
+    }
+    parsed
+}
+
 fn known(flags: &[Flag], is: impl Fn(&Flag) -> bool) -> Option<&Flag> {
     flags.iter().chain(GLOBAL).find(|flag| is(flag))
 }
@@ -282,6 +303,16 @@ mod tests {
         assert_eq!(parsed.text("output"), Some("yaml"));
         assert!(parsed.switch("all-namespaces"));
         assert_eq!(parsed.all("filename").collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn which_server_is_meant_is_known_before_the_verb() {
+        let parsed = global(&words("--kubeconfig=a get -o wide pods --context b -s c -- --token d"));
+        assert_eq!(
+            ["kubeconfig", "context", "server"].map(|flag| parsed.text(flag)),
+            [Some("a"), Some("b"), Some("c")]
+        );
+        assert!(!parsed.has("token"));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Call<'_, '_> {
         for filename in &filenames {
             self.open(filename, &mut sources)?;
         }
-        let kinds = self.context.api.kinds();
+        let kinds = self.context.api.kinds()?;
         let (mut items, mut failures) = (Vec::new(), Vec::new());
         for (source, content) in sources {
             let (documents, broken) = documents(&source, &content);

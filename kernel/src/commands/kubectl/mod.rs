@@ -17,6 +17,7 @@ mod verbs;
 
 use super::{Context, Program};
 use failure::Failure;
+pub use flags::{Parsed, global as global_flags};
 use verb::{Call, Verb};
 
 /// The first words that kubectl understands.

@@ -102,7 +102,7 @@ fn find_kinds(kinds: &[KindRef], words: &str) -> Result<Vec<KindRef>, Failure> {
 
 /// What arguments name: `pods`, `pods web db`, `pod/web svc/web`.
 pub fn targets(call: &mut Call<'_, '_>, args: &[String]) -> Result<Vec<Target>, Failure> {
-    let kinds = call.context.api.kinds();
+    let kinds = call.context.api.kinds()?;
     let target = |kind: KindRef, name: Option<&str>| Target { kind, name: name.map(str::to_owned) };
     if args.iter().any(|arg| arg.contains('/')) {
         let mut targets = Vec::new();

@@ -45,7 +45,7 @@ pub fn describe(call: &mut Call<'_, '_>, item: &Item) -> Result<String, super::f
         None => objects::generic(item, &mut page),
     }
     let (group, kind) = (&*item.kind.group, &*item.kind.kind);
-    if !matches!((group, kind), ("", "ConfigMap" | "Secret" | "Namespace")) && call.parsed.switch_or_on("show-events") {
+    if !matches!((group, kind), ("", "Secret" | "Namespace")) && call.parsed.switch_or_on("show-events") {
         events::events(call, item, &mut page)?;
     }
     Ok(page.finish())

@@ -42,7 +42,7 @@ fn can_i(call: &mut Call<'_, '_>) -> Outcome {
         [verb, path] if path.starts_with('/') => json!({"nonResourceAttributes": {"verb": verb, "path": path}}),
         [verb, what] => {
             let (resource, name) = what.split_once('/').unwrap_or((what, ""));
-            let (group, resource) = resource_of(call, resource);
+            let (group, resource) = resource_of(call, resource)?;
             let namespace = if call.parsed.switch("all-namespaces") { "" } else { &call.namespace };
             let subresource = call.parsed.text("subresource").unwrap_or_default();
             json!({"resourceAttributes": {
@@ -67,22 +67,22 @@ fn can_i(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 /// Group and resource that a word means. One that the server does not have is asked about as it stands.
-fn resource_of(call: &mut Call<'_, '_>, word: &str) -> (String, String) {
+fn resource_of(call: &mut Call<'_, '_>, word: &str) -> Result<(String, String), Failure> {
     if word == "*" {
-        return (String::new(), word.to_owned());
+        return Ok((String::new(), word.to_owned()));
     }
-    let kinds = call.context.api.kinds();
+    let kinds = call.context.api.kinds()?;
     let Some(kind) = find_kind(&kinds, word) else {
         let (resource, group) = word.split_once('.').unwrap_or((word, ""));
         let of_group = if group.is_empty() { String::new() } else { format!(" in group '{group}'") };
         call.warn(format!("the server doesn't have a resource type '{resource}'{of_group}\n"));
-        return (group.to_owned(), resource.to_owned());
+        return Ok((group.to_owned(), resource.to_owned()));
     };
     if !kind.namespaced && !call.parsed.switch("all-namespaces") {
         let of_group = if kind.group.is_empty() { String::new() } else { format!(" in group '{}'", kind.group) };
         call.warn(format!("resource '{}' is not namespace scoped{of_group}\n", kind.resource));
     }
-    (kind.group.to_string(), kind.resource.to_string())
+    Ok((kind.group.to_string(), kind.resource.to_string()))
 }
 
 fn who_am_i(call: &mut Call<'_, '_>) -> Outcome {

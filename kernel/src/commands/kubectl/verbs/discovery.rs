@@ -8,10 +8,9 @@ use super::super::flags::{switch, text};
 use super::super::output::OUTPUT;
 use super::super::verb::{Call, Verb};
 
-/// The release that this kubectl speaks as, and that of the cluster.
+/// The release that this kubectl speaks as.
 const CLIENT_VERSION: &str = "v1.36.4";
 const KUSTOMIZE_VERSION: &str = "v5.8.1";
-const SERVER_VERSION: &str = "v1.36.2";
 
 pub const API_RESOURCES: Verb = Verb {
     name: "api-resources",
@@ -38,7 +37,7 @@ pub const API_VERSIONS: Verb = Verb {
     usage: "api-versions [flags] [options]",
     flags: &[],
     run: |call| {
-        let mut versions: Vec<String> = call.context.api.kinds().iter().map(|kind| kind.api_version()).collect();
+        let mut versions: Vec<String> = call.context.api.kinds()?.iter().map(|kind| kind.api_version()).collect();
         versions.sort();
         versions.dedup();
         versions.iter().for_each(|version| call.line(version));
@@ -56,7 +55,8 @@ pub const VERSION: Verb = Verb {
         call.line(format!("Client Version: {CLIENT_VERSION}"));
         call.line(format!("Kustomize Version: {KUSTOMIZE_VERSION}"));
         if !call.parsed.switch("client") {
-            call.line(format!("Server Version: {SERVER_VERSION}"));
+            let version = call.context.api.version()?;
+            call.line(format!("Server Version: {version}"));
         }
         Ok(())
     },
@@ -69,7 +69,8 @@ pub const CLUSTER_INFO: Verb = Verb {
     usage: "cluster-info [flags] [options]",
     flags: &[],
     run: |call| {
-        call.line("Kubernetes control plane is running at https://10.0.0.1:6443");
+        let address = call.context.api.address();
+        call.line(format!("Kubernetes control plane is running at {address}"));
         call.line("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.");
         Ok(())
     },
@@ -87,7 +88,7 @@ fn api_resources(call: &mut Call<'_, '_>) -> Outcome {
     if !matches!(output.as_str(), "" | "wide" | "name") {
         return message(format!("--output {output} is not available"));
     }
-    let mut kinds = preferred(call.context.api.kinds());
+    let mut kinds = preferred(call.context.api.kinds()?);
     kinds.retain(|kind| wanted(call, kind));
     kinds.sort_by_key(|kind| (kind.group.clone(), kind.resource.clone()));
     match sort.as_str() {

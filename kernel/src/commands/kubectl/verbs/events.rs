@@ -35,7 +35,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         None => None,
         Some(about) => match about.split_once('/') {
             Some((type_, name)) if !type_.is_empty() && !name.is_empty() => {
-                let kinds = call.context.api.kinds();
+                let kinds = call.context.api.kinds()?;
                 let Some(kind) = find_kind(&kinds, type_) else {
                     return message(format!("the server doesn't have a resource type {type_:?}"));
                 };

@@ -46,28 +46,52 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     if matches!(phase, "Succeeded" | "Failed") {
         return message(format!("cannot exec into a container in a completed pod; current phase is {phase}"));
     }
-    let first = pod.pointer("/spec/containers/0/name").and_then(Value::as_str).unwrap_or_default();
-    let container = call.parsed.text("container").unwrap_or(first).to_owned();
+    let container = container_of(call, &pod)?;
     let key = Key::new(namespace.as_str(), name);
-    if command[0] == "curl" {
+    if command[0] == "curl" && call.context.api.cluster().is_some() {
         return ended(curl::request(&command[1..], &Origin::Pod(key), call.context));
     }
-    let Some(cluster) = call.context.api.cluster() else {
-        return message("exec needs the simulated cluster: this API server is reached over the network");
+    let stdin = match call.parsed.switch("stdin") {
+        true => std::mem::take(&mut call.context.stdin),
+        false => String::new(),
     };
-    let Some(outcome) = cluster.exec(&key, &container, command) else {
-        return message(format!("unable to upgrade connection: container not found (\"{container}\")"));
-    };
-    match outcome {
-        Some(exec) => {
+    match call.context.api.exec(&key, &container, command, &stdin) {
+        Ok(exec) => {
             call.context.print(exec.output);
             ended(exec.code)
         }
-        None => message(format!(
-            "Internal error occurred: error executing command in container: failed to exec in container: exec: \"{}\": executable file not found in $PATH",
-            command[0]
-        )),
+        Err(status) => message(status.message),
     }
+}
+
+/// The container that is named, or the pod's default one, or its first. (`podcmd` of k8s.io/kubectl.)
+fn container_of(call: &mut Call<'_, '_>, pod: &Value) -> Result<String, Failure> {
+    let names = |list: &str| -> Vec<String> {
+        let containers = pod.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
+        containers.into_iter().flatten().filter_map(|one| one["name"].as_str().map(str::to_owned)).collect()
+    };
+    let (main, init, ephemeral) = (names("containers"), names("initContainers"), names("ephemeralContainers"));
+    let all: Vec<&String> = main.iter().chain(&ephemeral).chain(&init).collect();
+    let known = |name: &str| all.iter().any(|known| *known == name);
+    let pod_name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if let Some(name) = call.parsed.text("container") {
+        return match known(name) {
+            true => Ok(name.to_owned()),
+            false => message(format!("container {name} not found in pod {pod_name}")),
+        };
+    }
+    let annotation = pod.pointer("/metadata/annotations/kubectl.kubernetes.io~1default-container");
+    if let Some(name) = annotation.and_then(Value::as_str).filter(|name| known(name)) {
+        return Ok(name.to_owned());
+    }
+    let first = main.first().cloned().unwrap_or_default();
+    if all.len() > 1 && !call.parsed.switch("quiet") {
+        let mut list = main.clone();
+        list.extend(ephemeral.iter().map(|name| format!("{name} (ephem)")));
+        list.extend(init.iter().map(|name| format!("{name} (init)")));
+        call.context.error_line(format!("Defaulted container {first:?} out of: {}", list.join(", ")));
+    }
+    Ok(first)
 }
 
 /// kubectl ends with the command's own exit code.

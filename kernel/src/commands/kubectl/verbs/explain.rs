@@ -34,7 +34,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     let word = names.next().unwrap_or_default().to_owned();
     let fields: Vec<String> = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let version = call.parsed.text("api-version").map(str::to_owned);
-    let kinds = call.context.api.kinds();
+    let kinds = call.context.api.kinds()?;
     let of_version: Vec<KindRef> = match &version {
         Some(version) => kinds.into_iter().filter(|kind| kind.api_version() == *version).collect(),
         None => kinds,

@@ -108,10 +108,12 @@ fn pod_of(call: &mut Call<'_, '_>, target: &str) -> Result<Item, Failure> {
 
 fn print(call: &mut Call<'_, '_>, pods: &[Item], container: Option<&str>) -> Outcome {
     let options = LogOptions {
+        follow: call.parsed.switch("follow"),
         previous: call.parsed.switch("previous"),
         timestamps: call.parsed.switch("timestamps"),
         tail_lines: call.parsed.integer("tail").and_then(|lines| usize::try_from(lines).ok()),
         since: call.parsed.duration("since"),
+        limit_bytes: call.parsed.integer("limit-bytes").and_then(|bytes| usize::try_from(bytes).ok()),
     };
     for pod in pods {
         let names: Vec<&str> = ["/spec/initContainers", "/spec/containers"]
@@ -137,11 +139,17 @@ fn print(call: &mut Call<'_, '_>, pods: &[Item], container: Option<&str>) -> Out
         };
         for name in wanted {
             let key = Key::new(pod.namespace.as_str(), pod.name.as_str());
-            let text = call.context.api.logs(&key, name, &options)?;
-            match call.parsed.switch("prefix") {
-                true => text.lines().for_each(|line| call.line(format!("[pod/{}/{name}] {line}", pod.name))),
-                false => call.context.print(text),
-            }
+            let prefix = match call.parsed.switch("prefix") {
+                true => format!("[pod/{}/{name}] ", pod.name),
+                false => String::new(),
+            };
+            call.context.with_output(|api, write| {
+                let mut written = |text: &str| match prefix.as_str() {
+                    "" => write(text),
+                    prefix => text.lines().for_each(|line| write(&format!("{prefix}{line}\n"))),
+                };
+                api.logs(&key, name, &options, &mut written)
+            })?;
         }
     }
     Ok(())

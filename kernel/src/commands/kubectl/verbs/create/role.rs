@@ -124,7 +124,7 @@ fn verbs(call: &Call<'_, '_>) -> Vec<String> {
 
 /// A rule for each group that the resources are of: `pods,deployments.apps/scale`.
 fn resource_rules(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Failure> {
-    let kinds = call.context.api.kinds();
+    let kinds = call.context.api.kinds()?;
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for word in call.parsed.list("resource") {
         let (word, subresource) = word.split_once('/').map_or((word, None), |(word, part)| (word, Some(part)));

@@ -1,0 +1,239 @@
+//! Several streams over one WebSocket, each message behind the number of its channel: exec, attach, port-forward.
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/> and KEP-4006 (`v5.channel.k8s.io`).
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::Response as HttpResponse;
+use axum::http::request::Parts;
+use cluster_core::Cluster;
+use cluster_core::api::Key;
+use cluster_core::api::status::Status;
+use cluster_core::cluster::containers::LogOptions;
+use serde_json::{Value, json};
+
+use super::handle::{Gateway, gone};
+use super::live::Live;
+use super::query::Query;
+use super::route::Place;
+use super::terminal::{Step, Terminal};
+use super::{pods, port_forward};
+
+/// The protocols that are spoken, the newest first. The fifth also says when a client closes a channel.
+const PROTOCOLS: [&str; 2] = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+
+const STDIN: u8 = 0;
+const STDOUT: u8 = 1;
+/// How it ended, as a `Status`.
+const ERROR: u8 = 3;
+const CLOSE: u8 = 255;
+
+/// Opens the connection that a subresource of a pod is.
+///
+/// # Errors
+/// 400 if the client does not want a WebSocket of a protocol that is spoken, or the pod has no such container.
+pub async fn open(
+    gateway: &Gateway,
+    head: &mut Parts,
+    place: &Place,
+    query: &Query,
+) -> Result<HttpResponse<Body>, Status> {
+    let pod = pods::key(place);
+    let live = gateway.live.clone();
+    if place.subresource == "portforward" {
+        let ports = port_forward::ports(query)?;
+        let asked = pod.clone();
+        let exists = move |cluster: &mut Cluster| cluster.running_pod(&asked).map(|_| ());
+        live.ask(exists).await.map_err(gone)??;
+        return Ok(upgrade(head).await?.on_upgrade(move |socket| port_forward::serve(socket, live, pod, ports)));
+    }
+    let container = query.get("container").unwrap_or_default().to_owned();
+    let asked = (pod.clone(), container.clone());
+    let known = move |cluster: &mut Cluster| cluster.container_of(&asked.0, &asked.1).map(|(_, name)| name);
+    let container = live.ask(known).await.map_err(gone)??;
+    let order = Order {
+        pod,
+        container,
+        command: query.all("command").map(str::to_owned).collect(),
+        stdin: query.is_true("stdin"),
+        tty: query.is_true("tty"),
+    };
+    if place.subresource == "exec" && order.command.is_empty() {
+        return Err(Status::bad_request("you must specify at least one command for the container"));
+    }
+    let attach = place.subresource == "attach";
+    Ok(upgrade(head).await?.on_upgrade(move |socket| async move {
+        if attach { self::attach(socket, &live, order).await } else { exec(socket, &live, order).await }
+    }))
+}
+
+async fn upgrade(head: &mut Parts) -> Result<WebSocketUpgrade, Status> {
+    let upgrade = WebSocketUpgrade::from_request_parts(head, &()).await;
+    let upgrade = upgrade.map_err(|_| Status::bad_request("Upgrade request required"))?.protocols(PROTOCOLS);
+    if upgrade.selected_protocol().is_none() {
+        let asked = upgrade.requested_protocols().filter_map(|protocol| protocol.to_str().ok());
+        let asked: Vec<&str> = asked.collect();
+        return Err(Status::bad_request(format!(
+            "unable to upgrade: unable to negotiate protocol: client supports {asked:?}, server accepts {PROTOCOLS:?}"
+        )));
+    }
+    Ok(upgrade)
+}
+
+/// What a client wants of a container.
+struct Order {
+    pod: Key,
+    container: String,
+    command: Vec<String>,
+    stdin: bool,
+    tty: bool,
+}
+
+/// A message, or nothing if the client has left.
+async fn send(socket: &mut WebSocket, channel: u8, bytes: &[u8]) -> Option<()> {
+    let mut message = Vec::with_capacity(bytes.len() + 1);
+    message.push(channel);
+    message.extend_from_slice(bytes);
+    socket.send(Message::Binary(message.into())).await.ok()
+}
+
+/// The next that the client sends on a channel; nothing once it has left.
+async fn receive(socket: &mut WebSocket) -> Option<(u8, Vec<u8>)> {
+    loop {
+        match socket.recv().await?.ok()? {
+            Message::Binary(bytes) => {
+                let (channel, rest) = bytes.split_first()?;
+                return Some((*channel, rest.to_vec()));
+            }
+            Message::Close(_) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// Says how it ended and closes the connection.
+async fn end(mut socket: WebSocket, outcome: Result<i32, Status>) {
+    let status = match outcome {
+        Ok(0) => json!({"metadata": {}, "status": "Success"}),
+        Ok(code) => json!({
+            "metadata": {}, "status": "Failure", "reason": "NonZeroExitCode",
+            "message": format!("command terminated with non-zero exit code: exit status {code}"),
+            "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]},
+        }),
+        Err(status) => {
+            let mut status = status.to_json();
+            if let Value::Object(fields) = &mut status {
+                fields.remove("kind");
+                fields.remove("apiVersion");
+            }
+            status
+        }
+    };
+    if send(&mut socket, ERROR, status.to_string().as_bytes()).await.is_some() {
+        // Clients take an end without this code for a broken connection.
+        let normal = CloseFrame { code: close_code::NORMAL, reason: "".into() };
+        let _ = socket.send(Message::Close(Some(normal))).await;
+        // The client closes first; then nothing is lost on the way.
+        let patience = std::time::Duration::from_secs(1);
+        let _ = tokio::time::timeout(patience, async { while receive(&mut socket).await.is_some() {} }).await;
+    }
+}
+
+/// Runs a command in the container; its two outputs come as one, as from a terminal.
+async fn run(live: &Live, order: &Order, command: Vec<String>) -> Result<(String, i32), Status> {
+    let (pod, container) = (order.pod.clone(), order.container.clone());
+    let run = move |cluster: &mut Cluster| cluster.run_in_container(&pod, &container, &command);
+    let exec = live.ask(run).await.map_err(gone)??;
+    Ok((exec.output, exec.code))
+}
+
+async fn exec(mut socket: WebSocket, live: &Live, order: Order) {
+    if order.stdin && Terminal::is_shell(&order.command) {
+        return shell(socket, live, order).await;
+    }
+    let outcome = match run(live, &order, order.command.clone()).await {
+        Ok((output, code)) => {
+            let output = if order.tty { output.replace('\n', "\r\n") } else { output };
+            if !output.is_empty() && send(&mut socket, STDOUT, output.as_bytes()).await.is_none() {
+                return;
+            }
+            Ok(code)
+        }
+        Err(status) => Err(status),
+    };
+    end(socket, outcome).await;
+}
+
+/// A shell that reads its commands from the client, line by line.
+async fn shell(mut socket: WebSocket, live: &Live, order: Order) {
+    let mut terminal = Terminal::new(order.tty);
+    if send(&mut socket, STDOUT, terminal.prompt().as_bytes()).await.is_none() {
+        return;
+    }
+    let mut last: Result<i32, Status> = Ok(0);
+    'session: while let Some((channel, bytes)) = receive(&mut socket).await {
+        let steps = match channel {
+            STDIN => terminal.typed(&bytes),
+            CLOSE if bytes == [STDIN] => vec![Step::End],
+            _ => continue,
+        };
+        for step in steps {
+            let text = match step {
+                Step::Echo(text) => text,
+                Step::End => break 'session,
+                Step::Exit(code) => {
+                    last = Ok(code.or(last.ok()).unwrap_or(0));
+                    break 'session;
+                }
+                Step::Run(line) => match run(live, &order, vec!["sh".into(), "-c".into(), line]).await {
+                    Ok((output, code)) => {
+                        last = Ok(code);
+                        terminal.shown(&output)
+                    }
+                    Err(status) => {
+                        last = Err(status);
+                        break 'session;
+                    }
+                },
+            };
+            if !text.is_empty() && send(&mut socket, STDOUT, text.as_bytes()).await.is_none() {
+                return;
+            }
+        }
+    }
+    end(socket, last).await;
+}
+
+/// Shows what the container prints from now on, until it ends.
+async fn attach(mut socket: WebSocket, live: &Live, order: Order) {
+    let (pod, container) = (order.pod.clone(), order.container.clone());
+    let begin = move |cluster: &mut Cluster| cluster.log(&pod, &container, &LogOptions::default());
+    let begun = match live.ask(begin).await {
+        Ok(begun) => begun,
+        Err(lost) => Err(gone(lost)),
+    };
+    let mut cursor = match begun {
+        Ok((_, Some(cursor))) => cursor,
+        Ok((_, None)) => return end(socket, Err(Status::bad_request("pod does not have a host assigned"))).await,
+        Err(status) => return end(socket, Err(status)).await,
+    };
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {}
+            typed = receive(&mut socket) => match typed {
+                // Nothing in a container reads what is typed.
+                Some(_) => continue,
+                None => return,
+            },
+        }
+        let Ok((lines, goes_on, moved)) = pods::read(live, cursor).await else { return };
+        cursor = moved;
+        let text = LogOptions::default().text(&lines);
+        if !text.is_empty() && send(&mut socket, STDOUT, text.as_bytes()).await.is_none() {
+            return;
+        }
+        if !goes_on {
+            return end(socket, Ok(0)).await;
+        }
+    }
+}
