@@ -203,6 +203,11 @@ impl Cluster {
         self.world.timeline().next_at()
     }
 
+    /// The moment of the next thing that is not periodic; none if the cluster has settled.
+    pub fn next_work_due(&self) -> Option<Time> {
+        self.world.timeline().next_work_at()
+    }
+
     /// Connects the cluster to the programs that its webhooks name.
     pub fn set_webhooks(&mut self, webhooks: Arc<dyn crate::apiserver::admission::webhooks::Webhooks>) {
         self.world.apiserver.webhooks = webhooks;

@@ -56,7 +56,7 @@ fn answer(exercise: &Exercise, cells: &[String], seed: u64) -> Verdict {
     let start = session.cluster.clone();
     let mut typed = Vec::new();
     for (number, cell) in (1..).zip(cells) {
-        let text = read_off(&mut session, cell);
+        let text = read_off(&mut session, &exercise.cell(cell, seed));
         let mut seen = Seen::named(&format!("answer-{number}"));
         session
             .execute(&text, &mut seen)

@@ -24,6 +24,9 @@ pub struct Check {
     #[serde(default)]
     pub after: Vec<Strike>,
     pub expect: Expectation,
+    /// What must hold at every moment after each fault, also while things are on their way.
+    #[serde(default)]
+    pub meanwhile: Option<Expectation>,
     /// The virtual time in which it must come true, and after each fault again.
     #[serde(default = "ten_minutes", deserialize_with = "span")]
     pub within: Duration,
@@ -75,6 +78,7 @@ impl Check {
     pub fn run(&self, start: &Cluster, answer: &Cluster) -> Finding {
         let mut lab = Lab::new(start, answer);
         let property = &*self.expect.0;
+        let meanwhile = self.meanwhile.as_ref().map(|expected| &*expected.0);
         if self.after.is_empty()
             && let Err(found) = lab.wait(property, self.within)
         {
@@ -83,7 +87,10 @@ impl Check {
         }
         for Strike(fault) in &self.after {
             let found = match fault.strike(&mut lab.cluster) {
-                Ok(()) => lab.wait(property, self.within),
+                Ok(()) => match meanwhile {
+                    Some(meanwhile) => lab.wait_under(meanwhile, property, self.within),
+                    None => lab.wait(property, self.within),
+                },
                 Err(missing) => Err(missing),
             };
             if let Err(found) = found {

@@ -103,7 +103,8 @@ impl Grade {
     /// The verdict at the first seed at which the answer does not pass.
     fn judge(&self, path: &Path, exercise: &Exercise, answer: &Submission, language: Language) -> verdict::Grade {
         let mut errors = Vec::new();
-        let failed = (1..=self.seeds).find_map(|seed| {
+        let seeds = if exercise.drawn.is_empty() { self.seeds } else { 1 };
+        let failed = (1..=seeds).find_map(|seed| {
             let replay = replay(exercise, &answer.cells, seed, language);
             errors = replay.errors;
             (replay.verdict != Verdict::Passed).then_some((seed, replay.verdict))

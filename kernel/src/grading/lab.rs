@@ -41,6 +41,31 @@ impl<'a> Lab<'a> {
         looked.and_then(|()| self.at_rest())
     }
 
+    /// Lets things settle while it demands `meanwhile` at every change, and goes on until the property holds: `limit` of virtual
+    /// time in all.
+    pub fn wait_under(
+        &mut self,
+        meanwhile: &dyn Property,
+        property: &dyn Property,
+        limit: Duration,
+    ) -> Result<(), Words> {
+        let deadline = self.cluster.now() + limit;
+        loop {
+            self.look(meanwhile)?;
+            let looked = self.look(property);
+            let is_over = self.cluster.now() >= deadline || self.turns >= TURNS_MAX;
+            if is_over || looked.is_ok() && self.is_settled(deadline) {
+                return looked.and_then(|()| self.at_rest());
+            }
+            self.run_to_next_change(deadline);
+        }
+    }
+
+    /// Nothing but periodic work is due before the deadline.
+    fn is_settled(&self, deadline: Time) -> bool {
+        self.cluster.next_work_due().is_none_or(|at| at > deadline)
+    }
+
     /// Looks at the property whenever something changes, for `span` of virtual time; the error says what was missing
     /// and how long it had lasted.
     pub fn keep(&mut self, property: &dyn Property, span: Duration) -> Result<(), (Words, Duration)> {
@@ -128,6 +153,15 @@ mod tests {
         let (missing, lasted) = lab.keep(&Early, Duration::from_secs(900)).unwrap_err();
         assert_eq!(missing, Words::same("late"));
         assert!(lasted < Duration::from_secs(400), "{lasted:?}");
+    }
+
+    #[test]
+    fn what_must_hold_meanwhile_is_looked_at_on_the_way() {
+        let cluster = Cluster::new(Config::default());
+        let mut lab = Lab::new(&cluster, &cluster);
+        assert_eq!(lab.wait_under(&Early, &Early, Duration::from_secs(60)), Ok(()));
+        lab.cluster.advance(Duration::from_secs(700), |_| true);
+        assert_eq!(lab.wait_under(&Early, &Early, Duration::from_secs(60)), Err(Words::same("late")));
     }
 
     #[test]

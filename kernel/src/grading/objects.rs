@@ -10,6 +10,8 @@ use k8s_openapi::api::core::v1::Pod;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use super::words::Words;
+
 const NAMES_MAX: usize = 6;
 
 /// The Pods of the namespace `default` with some labels: `app=web`.
@@ -17,12 +19,19 @@ const NAMES_MAX: usize = 6;
 pub struct Labelled(Selector);
 
 impl Labelled {
+    /// True if this is such a Pod, whatever has become of it.
+    pub fn has(&self, object: &Object) -> bool {
+        &*object.kind.kind == "Pod"
+            && &*object.key.namespace == "default"
+            && self.0.matches(object.metadata().labels.as_ref())
+    }
+
     /// Those that are neither over nor on their way out, the oldest first.
     pub fn pods<'a>(&'a self, cluster: &'a Cluster) -> Vec<&'a Object> {
         let is_over = |pod: &Object| matches!(pod.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"));
         let mut pods: Vec<&Object> = cluster
             .list::<Pod>("default")
-            .filter(|pod| self.0.matches(pod.metadata().labels.as_ref()))
+            .filter(|pod| self.has(pod))
             .filter(|pod| !pod.is_terminating() && !is_over(pod))
             .collect();
         pods.sort_by_key(|pod| (pod.metadata().creation_timestamp.clone(), pod.key.clone()));
@@ -54,6 +63,11 @@ impl ObjectName {
     pub fn find<'a>(&self, cluster: &'a Cluster) -> Option<&'a Object> {
         let kind = cluster.kinds().find(|kind| *kind.singular == *self.kind)?;
         cluster.store().get(kind, &Key::new("default", self.name.as_str()))
+    }
+
+    /// What is told when it is not there.
+    pub fn gone(&self) -> Words {
+        Words::new(format!("{self} がない"), format!("{self} is gone"))
     }
 
     /// True if the object is of this name, or one that its controllers lead up to is.

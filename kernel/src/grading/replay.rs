@@ -49,10 +49,12 @@ pub fn begin(exercise: &Exercise, settings: Settings) -> Result<Session, String>
     let mut session = Session::with(settings);
     // Cells of a notebook that came from somebody else touch no file of this machine.
     session.files = Box::new(Memory::default());
+    let seed = session.settings.seed;
     for (number, code) in (1..).zip(&exercise.start) {
         let told = |error: CellError| format!("the start of {}: {}: {}", exercise.id, error.ename, error.evalue);
         // No cell of a notebook can have such an id.
-        run(&mut session, &format!("{}/{number}", exercise.id), code).map_err(told)?;
+        let cell = exercise.cell(code, seed);
+        run(&mut session, &format!("{}/{number}", exercise.id), &cell).map_err(told)?;
     }
     Ok(session)
 }

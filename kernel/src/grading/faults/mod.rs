@@ -1,6 +1,9 @@
 //! What a check does to the learner's cluster on purpose: one file a fault, one line in [`ALL`].
 
+mod containers;
 mod delete_pods;
+mod image;
+mod nodes;
 mod restart;
 
 use std::fmt::Debug;
@@ -20,8 +23,13 @@ pub trait Fault: Debug + Send + Sync {
 
 /// All faults, by the key that an exercise writes.
 pub const ALL: &[Kind<dyn Fault>] = &[
+    Kind { name: "add-node", read: |value| Ok(Box::new(parameters::<nodes::AddNode>(value)?)) },
+    Kind { name: "crash", read: |value| Ok(Box::new(parameters::<containers::Crash>(value)?)) },
     Kind { name: "delete-pods", read: |value| Ok(Box::new(parameters::<delete_pods::DeletePods>(value)?)) },
+    Kind { name: "image", read: |value| Ok(Box::new(parameters::<image::Image>(value)?)) },
     Kind { name: "restart", read: |value| Ok(Box::new(parameters::<restart::Restart>(value)?)) },
+    Kind { name: "unhealthy", read: |value| Ok(Box::new(parameters::<containers::Unhealthy>(value)?)) },
+    Kind { name: "untaint", read: |value| Ok(Box::new(parameters::<nodes::Untaint>(value)?)) },
 ];
 
 /// Who does it, in the trace.

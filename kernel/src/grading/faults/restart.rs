@@ -17,9 +17,7 @@ pub struct Restart {
 
 impl Fault for Restart {
     fn strike(&self, cluster: &mut Cluster) -> Result<(), Words> {
-        let Some(object) = self.of.find(cluster) else {
-            return Err(Words::new(format!("{} がない", self.of), format!("{} is gone", self.of)));
-        };
+        let Some(object) = self.of.find(cluster) else { return Err(self.of.gone()) };
         let (kind, key) = (object.kind.clone(), object.key.clone());
         let restarted = cluster.now().timestamp().to_string();
         let annotations = json!({"kubectl.kubernetes.io/restartedAt": restarted});

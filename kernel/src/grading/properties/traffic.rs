@@ -58,8 +58,10 @@ impl Property for Traffic {
 impl Traffic {
     /// Where a request ended that did not end where it should.
     fn went_astray(&self, cluster: &Cluster, connection: &Connection) -> Option<String> {
-        if let Err(failure) = &connection.result {
-            return Some(failure.to_string());
+        match &connection.result {
+            Err(failure) => return Some(failure.to_string()),
+            Ok(reply) if reply.status >= 400 => return Some(reply.status.to_string()),
+            Ok(_) => {}
         }
         let backend = connection.backend.as_ref();
         let pod = backend.and_then(|key| cluster.get::<Pod>(&key.namespace, &key.name));

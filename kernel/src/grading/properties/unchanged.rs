@@ -17,9 +17,7 @@ pub struct Unchanged {
 impl Property for Unchanged {
     fn look(&self, cluster: &mut Cluster, start: &Cluster) -> Result<(), Words> {
         for name in &self.objects {
-            let Some(now) = name.find(cluster) else {
-                return Err(Words::new(format!("{name} がない"), format!("{name} is gone")));
-            };
+            let Some(now) = name.find(cluster) else { return Err(name.gone()) };
             let before = name.find(start).map(|object| spec(object.to_json())).unwrap_or_default();
             let changes = json_patch::diff(&before, &spec(now.to_json()));
             if let Some(change) = changes.first() {
