@@ -20,7 +20,21 @@ def executed_by_nbclient(path):
     # As Jupyter's server does, which is how the kernel knows in which language the notebook is written.
     session = os.environ | {"JPY_SESSION_NAME": str(path)}
     NotebookClient(notebook, kernel_name="kernetes", record_timing=False).execute(env=session)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     return nbformat.writes(notebook) + "\n"
+
+
+def joined(outputs):
+    """Neighbouring pieces of a stream as one, as JupyterLab shows them, however long the kernel took between them."""
+    whole = []
+    for output in outputs:
+        if whole and output.output_type == "stream" and whole[-1].get("name") == output.name:
+            whole[-1].text += output.text
+        else:
+            whole.append(output)
+    return whole
 
 
 def written(path, *cells):

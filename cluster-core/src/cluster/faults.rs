@@ -28,6 +28,11 @@ impl Cluster {
         self.world.faults.is_stopped(component) || self.not_there_yet(component).is_some()
     }
 
+    /// It is optional, and nobody has started it yet.
+    pub fn is_off_from_the_start(&self, component: &str) -> bool {
+        self.not_there_yet(component).is_some()
+    }
+
     /// An optional controller of this name, if nobody has started it before.
     fn not_there_yet(&self, component: &str) -> Option<Arc<dyn Controller>> {
         let is_there = self.clients.contains_key(component);

@@ -1,4 +1,4 @@
-//! `repaired: {}`: every component runs again, and it took one start, of the right one.
+//! `repaired: {}`: every component that was on runs again, and it took one start, of the right one.
 
 use cluster_core::Cluster;
 use cluster_core::trace::What;
@@ -14,7 +14,8 @@ pub struct Repaired {}
 impl Property for Repaired {
     fn look(&self, cluster: &mut Cluster, start: &Cluster) -> Result<(), Words> {
         let components = cluster.components();
-        if let Some(stopped) = components.iter().find(|component| cluster.is_stopped(component)) {
+        let is_broken = |component: &str| cluster.is_stopped(component) && !cluster.is_off_from_the_start(component);
+        if let Some(stopped) = components.iter().find(|component| is_broken(component)) {
             return Err(Words::new(format!("{stopped} が止まっている"), format!("{stopped} is stopped")));
         }
         let (mut tried, mut started, mut ended) = (0, 0, 0);
