@@ -20,7 +20,7 @@ SCORES = pathlib.Path(__file__).with_name("parity.scores")
 PROJECT = SCORES.parent.parent
 QUIET = ["--without", "kube-controller-manager,kube-scheduler,kubelet"]
 # Cases with controllers wait most of their time.
-SERVERS_AT_ONCE = 14
+SERVERS_AT_ONCE = 8
 QUIET_CASES_AT_A_TIME = 15
 JOB_MAX_S = 150
 AGREEMENT = re.compile(r"^(\S+) +(\d+) of (\d+) agree", re.M)
