@@ -25,7 +25,6 @@ pub const SOURCES: &[(&str, &str)] = &[
     source!("08-two-in-one-pod"),
     source!("10-bind-by-hand"),
     source!("11-no-room"),
-    source!("12-safe-rollouts"),
     source!("14-back-to-the-first"),
     source!("15-names-and-disks"),
     source!("16-one-on-each-node"),
