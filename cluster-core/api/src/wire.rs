@@ -211,8 +211,8 @@ fn fill(object: &mut Map<String, Value>, way: &[Step], shown: &Shown) {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Event;
     use k8s_openapi::api::authentication::v1::TokenRequest;
+    use k8s_openapi::api::core::v1::Event;
     use k8s_openapi::api::discovery::v1::EndpointSlice;
     use k8s_openapi::api::rbac::v1::Role;
     use serde_json::json;
