@@ -85,6 +85,18 @@ pub struct Machine {
     pub policies: PolicyAgent,
 }
 
+impl Machine {
+    fn new(name: &Name, kubelet: Kubelet) -> Machine {
+        Machine {
+            powered: true,
+            kubelet,
+            runtime: Runtime::new(name.clone()),
+            proxy: Proxy::new(name.clone()),
+            policies: PolicyAgent::new(name.clone()),
+        }
+    }
+}
+
 /// A whole cluster. Cloning it makes a fork in microseconds: everything large is shared.
 #[derive(Clone)]
 pub struct Cluster {
@@ -145,13 +157,7 @@ impl Cluster {
 
     fn add_machine(&mut self, name: &str, runs: &dyn Fn(&str) -> bool) {
         let name = Name::from(name);
-        let mut machine = Machine {
-            powered: true,
-            kubelet: Kubelet::new(name.clone()),
-            runtime: Runtime::new(name.clone()),
-            proxy: Proxy::new(name.clone()),
-            policies: PolicyAgent::new(name.clone()),
-        };
+        let mut machine = Machine::new(&name, Kubelet::new(name.clone()));
         if runs("kubelet") {
             machine.kubelet.start(&mut machine.runtime, &mut self.world);
         } else {
@@ -175,13 +181,7 @@ impl Cluster {
         if self.machines.contains_key(node) {
             return;
         }
-        let mut machine = Machine {
-            powered: true,
-            kubelet: Kubelet::hollow(node.clone()),
-            runtime: Runtime::new(node.clone()),
-            proxy: Proxy::new(node.clone()),
-            policies: PolicyAgent::new(node.clone()),
-        };
+        let mut machine = Machine::new(node, Kubelet::hollow(node.clone()));
         machine.kubelet.start(&mut machine.runtime, &mut self.world);
         for component in ["kube-proxy", "kube-network-policies"] {
             self.world.faults.set_stopped(&format!("{component}/{node}"), true);

@@ -115,6 +115,45 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
+/// Reasons of refusals and of their causes, as apimachinery's meta/v1 names them.
+const REASONS: [&str; 30] = [
+    "AlreadyExists",
+    "BadRequest",
+    "Conflict",
+    "Expired",
+    "Forbidden",
+    "Gone",
+    "InternalError",
+    "Invalid",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "NotFound",
+    "RequestEntityTooLarge",
+    "ServerTimeout",
+    "ServiceUnavailable",
+    "StorageReadError",
+    "Timeout",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnsupportedMediaType",
+    "DisruptionBudget",
+    "FieldManagerConflict",
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueNotFound",
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
+
+/// The reason that somebody else's answer names; nothing if clients look for no such reason.
+pub fn known_reason(text: &str) -> Option<&'static str> {
+    REASONS.into_iter().find(|known| *known == text)
+}
+
 impl Status {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
         Status { code, reason, message: message.into(), details: None, continue_token: String::new() }

@@ -261,11 +261,10 @@ mod tests {
         assert!(cluster.list::<Pod>("default").all(|pod| pod.metadata().owner_references.is_none()));
     }
 
-    #[test]
-    fn children_of_custom_resources_that_came_later_are_collected_too() {
-        let mut cluster = control_plane();
+    /// A custom resource p of a kind that comes while the collector runs, and a ConfigMap that it owns.
+    fn pool_with_child(cluster: &mut Cluster) -> Object {
         create::<CustomResourceDefinition>(
-            &mut cluster,
+            cluster,
             json!({
                 "metadata": {"name": "pools.example.com"},
                 "spec": {
@@ -276,18 +275,35 @@ mod tests {
                 },
             }),
         );
-        settle(&mut cluster);
+        settle(cluster);
         let kind = cluster.kind("example.com/v1", "Pool").unwrap().clone();
         let pool = Object::from_json(&kind, json!({"metadata": {"name": "p", "namespace": "default"}})).unwrap();
         let pool = cluster.request(Request::create(&user(), pool)).unwrap().object().unwrap();
-        settle(&mut cluster);
+        settle(cluster);
         let mut child = map("child", &[("p", pool.uid())], &[]);
         child["metadata"]["ownerReferences"][0]["apiVersion"] = json!("example.com/v1");
         child["metadata"]["ownerReferences"][0]["kind"] = json!("Pool");
-        create::<ConfigMap>(&mut cluster, child);
-        settle(&mut cluster);
+        create::<ConfigMap>(cluster, child);
+        settle(cluster);
+        pool
+    }
+
+    #[test]
+    fn children_of_custom_resources_that_came_later_are_collected_too() {
+        let mut cluster = control_plane();
+        let pool = pool_with_child(&mut cluster);
         assert!(has(&cluster, "child"));
-        cluster.request(Request::delete(&user(), &kind, pool.key.clone())).unwrap();
+        cluster.request(Request::delete(&user(), &pool.kind, pool.key.clone())).unwrap();
+        settle(&mut cluster);
+        assert!(!has(&cluster, "child"));
+    }
+
+    #[test]
+    fn a_collector_that_was_off_still_hears_of_custom_resources() {
+        let mut cluster = control_plane();
+        let pool = pool_with_child(&mut cluster);
+        assert!(cluster.stop(GarbageCollector.name()) && cluster.start(GarbageCollector.name()));
+        cluster.request(Request::delete(&user(), &pool.kind, pool.key.clone())).unwrap();
         settle(&mut cluster);
         assert!(!has(&cluster, "child"));
     }

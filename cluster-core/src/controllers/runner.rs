@@ -96,6 +96,7 @@ impl Runner {
     pub fn start(&mut self, world: &mut World) {
         self.incarnation += 1;
         self.caches = Caches::default();
+        self.listeners = HashMap::default();
         for entry in &mut self.loops {
             *entry = Loop { enabled: entry.enabled, ..Loop::new(entry.controller.clone()) };
         }
@@ -201,7 +202,8 @@ impl Runner {
         let Some(index) = self.loops.iter().position(|entry| *entry.actor == *name) else { return false };
         if self.loops[index].enabled != enabled {
             let entry = &mut self.loops[index];
-            *entry = Loop { enabled, ..Loop::new(entry.controller.clone()) };
+            let watches = entry.watches.clone();
+            *entry = Loop { enabled, watches, ..Loop::new(entry.controller.clone()) };
             if enabled {
                 self.enqueue_all(index);
                 self.wake_workers(world);

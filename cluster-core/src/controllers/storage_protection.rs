@@ -64,15 +64,13 @@ impl Controller for VolumeProtection {
 
 /// A pod uses its claims until it has ended, if it ever came to a node.
 fn uses(pod: &Object, claim: &str) -> bool {
-    let has_ended = matches!(pod.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"));
-    pod.spec::<Pod>().node_name.is_some() && !has_ended && pods::claims(pod).any(|name| name == claim)
+    pod.spec::<Pod>().node_name.is_some() && !pods::is_finished(pod) && pods::claims(pod).any(|name| name == claim)
 }
 
 /// The claims of a pod that is gone or has ended.
 fn claims_of_gone(_: &View<'_>, change: &Change) -> Vec<Key> {
     let pod = change.object();
-    let has_ended = matches!(pod.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"));
-    if change.after.is_some() && !has_ended {
+    if change.after.is_some() && !pods::is_finished(pod) {
         return Vec::new();
     }
     pods::claims(pod).map(|name| Key::new(pod.key.namespace.clone(), name)).collect()

@@ -6,45 +6,11 @@ use axum::http::{HeaderMap, StatusCode, header};
 use cluster_core::api::kind::{KindRef, Resource, scale_kind};
 use cluster_core::api::object::Object;
 use cluster_core::api::request::{Answer, Request};
-use cluster_core::api::status::{Cause, Details, Status};
+use cluster_core::api::status::{Cause, Details, Status, known_reason};
 use cluster_core::apiserver::table::{Column, Row, Table};
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde_json::{Value, json};
-
-/// The reasons of apimachinery's meta/v1 that clients look at or show, of refusals and of their causes.
-const REASONS: &[&str] = &[
-    "AlreadyExists",
-    "BadRequest",
-    "Conflict",
-    "Expired",
-    "Forbidden",
-    "Gone",
-    "InternalError",
-    "Invalid",
-    "MethodNotAllowed",
-    "NotAcceptable",
-    "NotFound",
-    "RequestEntityTooLarge",
-    "ServerTimeout",
-    "ServiceUnavailable",
-    "StorageReadError",
-    "Timeout",
-    "TooManyRequests",
-    "Unauthorized",
-    "UnsupportedMediaType",
-    "DisruptionBudget",
-    "FieldManagerConflict",
-    "FieldValueDuplicate",
-    "FieldValueForbidden",
-    "FieldValueInvalid",
-    "FieldValueNotFound",
-    "FieldValueNotSupported",
-    "FieldValueRequired",
-    "FieldValueTooLong",
-    "FieldValueTooMany",
-    "FieldValueTypeInvalid",
-];
 
 fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_default().to_owned()
@@ -52,7 +18,7 @@ fn text(value: &Value, field: &str) -> String {
 
 /// A reason that nobody knows is shown as the one that its code has.
 fn reason(value: &Value) -> &'static str {
-    REASONS.iter().find(|known| value["reason"] == **known).copied().unwrap_or_default()
+    value["reason"].as_str().and_then(known_reason).unwrap_or_default()
 }
 
 /// The refusal that a body tells of, or, if it is no `Status`, the code alone.

@@ -5,27 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::api::object::Object;
 use crate::api::request::Verb;
-use crate::api::status::Status;
+use crate::api::status::{Status, known_reason};
 use crate::api::user::User;
 use crate::apiserver::admission::{Attributes, Operation};
 
 const API_VERSION: &str = "admission.k8s.io/v1";
-
-/// The reasons of refusals that clients know.
-const REASONS: [&str; 12] = [
-    "AlreadyExists",
-    "BadRequest",
-    "Conflict",
-    "Expired",
-    "Forbidden",
-    "Gone",
-    "InternalError",
-    "Invalid",
-    "MethodNotAllowed",
-    "NotFound",
-    "TooManyRequests",
-    "Unauthorized",
-];
 
 /// What a webhook has to say.
 #[derive(Debug)]
@@ -148,7 +132,7 @@ impl Answer {
             None => format!("{denied} without explanation"),
         };
         let code = self.status.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-        let reason = text("reason").and_then(|reason| REASONS.into_iter().find(|known| *known == reason));
+        let reason = text("reason").and_then(known_reason);
         Some(Status {
             code: code.filter(|code| (400..600).contains(code)).unwrap_or(400),
             reason: reason.unwrap_or_default(),

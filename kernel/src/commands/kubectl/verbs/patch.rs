@@ -6,12 +6,14 @@ use serde_json::Value;
 
 use super::super::client;
 use super::super::failure::{Failure, Outcome, all_of, message};
-use super::super::flags::text;
+use super::super::flags::{Flag, text};
 use super::super::manifests::{FILENAME, RECURSIVE};
 use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT, TEMPLATE};
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
 use crate::yaml;
+
+pub const SUBRESOURCE: Flag = text("subresource");
 
 pub const VERB: Verb = Verb {
     name: "patch",
@@ -28,7 +30,7 @@ pub const VERB: Verb = Verb {
         text("patch").short('p'),
         text("patch-file"),
         text("type"),
-        text("subresource"),
+        SUBRESOURCE,
     ],
     run,
 };
@@ -64,6 +66,16 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     all_of(failures)
 }
 
+/// The part of the object that is meant; nothing for the object itself.
+pub fn subresource(call: &Call<'_, '_>) -> Result<&'static str, Failure> {
+    match call.parsed.text("subresource") {
+        None => Ok(""),
+        Some("status") => Ok("status"),
+        Some("scale") => Ok("scale"),
+        Some(other) => message(format!("invalid subresource value: {other:?}. Must be one of [status scale resize]")),
+    }
+}
+
 fn patch(call: &mut Call<'_, '_>, item: &Item, patch: (PatchType, Value), dry_run: DryRun) -> Outcome {
     let (patch_type, body) = patch;
     if patch_type == PatchType::StrategicMerge && Schema::of(&item.kind).is_none() {
@@ -72,14 +84,7 @@ fn patch(call: &mut Call<'_, '_>, item: &Item, patch: (PatchType, Value), dry_ru
                 .into(),
         ));
     }
-    let subresource = match call.parsed.text("subresource") {
-        None => "",
-        Some("status") => "status",
-        Some("scale") => "scale",
-        Some(other) => {
-            return message(format!("invalid subresource value: {other:?}. Must be one of [status scale resize]"));
-        }
-    };
+    let subresource = subresource(call)?;
     let options = Options {
         // A client-side dry run shows what the server would make of it, without asking it to keep that.
         dry_run: dry_run != DryRun::None,

@@ -1,17 +1,17 @@
 //! `kubectl replace`: puts whole objects in the place of those that are there.
 
 use axum::http::Method;
-use cluster_core::api::request::{Body, Options, Request, Verb as ApiVerb};
+use cluster_core::api::request::{Body, FieldValidation, Options, Request, Verb as ApiVerb};
 
 use super::super::client;
 use super::super::failure::{Outcome, all_of, message};
-use super::super::flags::text;
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
 use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::raw;
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
 use super::create::{VALIDATE, validation};
+use super::patch::{SUBRESOURCE, subresource};
 
 pub const VERB: Verb = Verb {
     name: "replace",
@@ -28,7 +28,7 @@ pub const VERB: Verb = Verb {
         DRY_RUN,
         FIELD_MANAGER,
         VALIDATE,
-        text("subresource"),
+        SUBRESOURCE,
         raw::RAW,
     ],
     run,
@@ -42,10 +42,10 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         return raw::send(call, &Method::PUT, &uri);
     }
     let dry_run = call.dry_run()?;
-    validation(call)?;
+    let validation = validation(call)?;
     let (items, mut failures) = call.manifests_so_far()?;
     for item in items {
-        if let Err(failure) = replace(call, &item, dry_run) {
+        if let Err(failure) = replace(call, &item, dry_run, validation) {
             let source = item.source.unwrap_or_default();
             failures.push(failure.prefixed(&format!("error when replacing {source:?}: ")));
         }
@@ -53,18 +53,11 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     all_of(failures)
 }
 
-fn replace(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Outcome {
+fn replace(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun, field_validation: FieldValidation) -> Outcome {
     if dry_run == DryRun::Client {
         return call.changed(item, "replaced", dry_run);
     }
-    let subresource = match call.parsed.text("subresource") {
-        None => "",
-        Some("status") => "status",
-        Some("scale") => "scale",
-        Some(other) => {
-            return message(format!("invalid subresource value: {other:?}. Must be one of [status scale resize]"));
-        }
-    };
+    let subresource = subresource(call)?;
     let mut body = item.value.clone();
     // Without a revision the one that is there is meant, whichever it is.
     if body.pointer("/metadata/resourceVersion").is_none() {
@@ -74,7 +67,7 @@ fn replace(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Outcome {
     let options = Options {
         dry_run: dry_run == DryRun::Server,
         field_manager: call.parsed.text("field-manager").unwrap_or("kubectl-replace").to_owned(),
-        field_validation: validation(call)?,
+        field_validation,
         ..Options::default()
     };
     let request = Request {
