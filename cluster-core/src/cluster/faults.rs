@@ -203,6 +203,7 @@ impl Cluster {
         if !command.first().is_some_and(|word| shell::is_known(word)) {
             return machine.runtime.container(handle)?.is_running().then_some(None);
         }
+        machine.kubelet.furnish(handle, &mut machine.runtime, &mut self.world);
         let exec = machine.runtime.exec(handle, command, now)?;
         self.advance(exec.took, |_| true);
         Some(Some(exec))

@@ -3,26 +3,19 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{
-    ConfigMap, Container as ContainerSpec, PersistentVolumeClaim, Pod, PodSpec, Secret, Volume,
-};
-
+use super::environment::{self, Variables};
 use super::worker::{Role, Stage, Step, Worker};
-use super::{Task, Turn, script};
+use super::{Task, Turn, furnish, script};
 use crate::api::Name;
-use crate::api::kind::Resource;
-use crate::api::object::Object;
-use crate::api::request::Request;
 use crate::clock::Class;
 use crate::runtime::container::{Config, Handle, Identity};
-use crate::runtime::volumes::Mount;
 use crate::runtime::{Pulled, Runtime, images};
 use crate::trace::{Causes, ContainerPhase, Sequence, What};
 
 /// How long after a failed pull the worker looks at the pod again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a worker waits when a ConfigMap, a Secret or a volume is not there.
+/// How long a worker waits when a ConfigMap or a Secret is not there that a variable is made of.
 const RETRY: Duration = Duration::from_secs(10);
 
 impl Worker {
@@ -37,7 +30,7 @@ impl Worker {
     }
 
     /// `web_default(uid)`: how the kubelet's messages name a pod.
-    fn full_name(&self) -> String {
+    pub(super) fn full_name(&self) -> String {
         format!("{}_{}({})", self.pod.key.name, self.pod.key.namespace, self.uid)
     }
 
@@ -52,7 +45,9 @@ impl Worker {
                     self.restart(index, turn);
                 }
             }
-            Step::Blocked { reason: "CrashLoopBackOff", until, .. } if now >= *until => self.restart(index, turn),
+            Step::Blocked { reason: "CrashLoopBackOff" | "PostStartHookError", until, .. } if now >= *until => {
+                self.restart(index, turn);
+            }
             Step::Blocked { until, .. } if now >= *until => self.ensure_image(index, turn),
             Step::Blocked { reason: "ErrImagePull", .. } => self.back_off_pull(index, turn),
             Step::Blocked { .. } => {}
@@ -67,6 +62,7 @@ impl Worker {
         let policy = own.or(self.spec().restart_policy.as_deref()).unwrap_or("Always");
         let succeeded = self.exit_code(index, runtime) == Some(0);
         match (slot.role, policy) {
+            (Role::Ephemeral, _) => false,
             (Role::Sidecar, _) => true,
             (_, "Never") => false,
             (Role::Init, _) | (_, "OnFailure") => !succeeded,
@@ -133,7 +129,14 @@ impl Worker {
     }
 
     /// Waits with a reason, and looks again later.
-    fn block(&mut self, index: usize, reason: &'static str, message: String, time: Duration, turn: &mut Turn<'_>) {
+    pub(super) fn block(
+        &mut self,
+        index: usize,
+        reason: &'static str,
+        message: String,
+        time: Duration,
+        turn: &mut Turn<'_>,
+    ) {
         self.slots[index].step = Step::Blocked { reason, message, until: turn.world.now + time };
         turn.after(time, Class::Background, Task::Sync(self.uid.clone()));
         self.status_changed(0, turn);
@@ -187,24 +190,31 @@ impl Worker {
     fn create(&mut self, index: usize, turn: &mut Turn<'_>) {
         let slot = &self.slots[index];
         let Some(spec) = slot.spec(self.spec()) else { return };
-        let environment = match environment(spec, &self.pod, turn) {
-            Ok(environment) => environment,
+        let attempt = slot.restarts + u32::from(slot.current.is_some());
+        let (command, args) = (spec.command.clone().unwrap_or_default(), spec.args.clone().unwrap_or_default());
+        let mut config = Config {
+            hostname: furnish::hostname(&self.pod, self.spec()).0.into(),
+            working_folder: spec.working_dir.clone().unwrap_or_default(),
+            read_only_root: spec.security_context.as_ref().is_some_and(|c| c.read_only_root_filesystem == Some(true)),
+            command,
+            args,
+            ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
+            exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
+            attempt,
+            ..Config::new(self.identity(index))
+        };
+        let looks = config.reads_files();
+        let known = if looks { environment::of_services(&self.pod, turn) } else { Variables::default() };
+        let variables = match environment::of_container(spec, &self.pod, known, turn) {
+            Ok(variables) => variables,
             Err(message) => {
                 turn.event(&self.pod, true, "Failed", format!("Error: {message}"), &self.causes);
                 return self.block(index, "CreateContainerConfigError", message, RETRY, turn);
             }
         };
-        let attempt = slot.restarts + u32::from(slot.current.is_some());
-        let config = Config {
-            identity: self.identity(index),
-            command: spec.command.clone().unwrap_or_default(),
-            args: spec.args.clone().unwrap_or_default(),
-            environment,
-            mounts: mounts(spec, self.spec()),
-            ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
-            exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
-            attempt,
-        };
+        config.command.iter_mut().chain(&mut config.args).for_each(|word| *word = variables.expand(word));
+        config.mounts = self.mounts(spec, &variables, looks, turn);
+        config.environment = variables.into_pairs();
         let probes = super::probes::Probes::new(spec);
         let (handle, sequence) = turn.runtime.create(config, self.causes.clone(), turn.world);
         let slot = &mut self.slots[index];
@@ -215,6 +225,9 @@ impl Worker {
             turn.runtime.remove(forgotten);
         }
         slot.previous = slot.current.replace(handle);
+        if looks {
+            self.furnish(handle, turn);
+        }
         let causes = Causes::from(sequence);
         turn.event(&self.pod, false, "Created", "Container created".into(), &causes);
         turn.runtime.start(handle, causes, turn.world);
@@ -226,11 +239,18 @@ impl Worker {
 
     pub fn started(&mut self, handle: Handle, sequence: Sequence, turn: &mut Turn<'_>) {
         let Some(index) = self.slot_of(handle) else { return };
+        self.causes = sequence.into();
+        turn.event(&self.pod, false, "Started", "Container started".into(), &sequence.into());
+        if self.slots[index].step != Step::Starting || !self.post_start(index, handle, turn) {
+            self.runs(index, handle, sequence, turn);
+        }
+    }
+
+    /// A container counts as running.
+    pub(super) fn runs(&mut self, index: usize, handle: Handle, sequence: Sequence, turn: &mut Turn<'_>) {
         if self.slots[index].step == Step::Starting {
             self.slots[index].step = Step::Running;
         }
-        self.causes = sequence.into();
-        turn.event(&self.pod, false, "Started", "Container started".into(), &sequence.into());
         self.begin_probes(index, handle, turn);
         self.play_exit(index, turn);
         self.status_changed(sequence, turn);
@@ -241,6 +261,7 @@ impl Worker {
         let Some(index) = self.slot_of(handle) else { return };
         self.slots[index].step = Step::Exited;
         self.causes.add(sequence);
+        self.wait_after_hook(index, turn);
         if self.stage == Stage::Running {
             self.causes = sequence.into();
             self.sync(turn);
@@ -275,55 +296,6 @@ impl Worker {
             }
         }
     }
-
-    /// True if everything that a volume is made of is there: ConfigMaps, Secrets, bound claims.
-    pub(super) fn volumes_are_there(&mut self, turn: &mut Turn<'_>) -> bool {
-        let mut volumes = self.spec().volumes.iter().flatten();
-        let Some(message) = volumes.find_map(|volume| what_lacks(volume, &self.pod, turn)) else { return true };
-        turn.event(&self.pod, true, "FailedMount", message, &self.causes);
-        turn.after(RETRY, Class::Background, Task::Sync(self.uid.clone()));
-        false
-    }
-}
-
-/// Why a volume can't be mounted, as the Event tells it.
-fn what_lacks(volume: &Volume, pod: &Object, turn: &mut Turn<'_>) -> Option<String> {
-    let (name, namespace) = (&volume.name, &pod.key.namespace);
-    let set_up = |reason: String| format!("MountVolume.SetUp failed for volume \"{name}\" : {reason}");
-    if let Some(source) = &volume.config_map {
-        let lacks = source.optional != Some(true) && !exists::<ConfigMap>(namespace, &source.name, turn);
-        return lacks.then(|| set_up(format!("configmap \"{}\" not found", source.name)));
-    }
-    if let Some(source) = &volume.secret {
-        let secret = source.secret_name.as_deref().unwrap_or_default();
-        let lacks = source.optional != Some(true) && !exists::<Secret>(namespace, secret, turn);
-        return lacks.then(|| set_up(format!("secret \"{secret}\" not found")));
-    }
-    let of_pod = || volume.ephemeral.as_ref().map(|_| format!("{}-{name}", pod.key.name));
-    let claim = volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone()).or_else(of_pod)?;
-    let answer = turn.world.request(Request::get::<PersistentVolumeClaim>(turn.actor, namespace, &claim));
-    let reason = match answer.map(|answer| answer.object()) {
-        Err(refusal) => format!("failed to fetch PVC from API server: {}", refusal.message),
-        Ok(Some(claim)) if claim.status::<PersistentVolumeClaim>().phase.as_deref() == Some("Bound") => return None,
-        Ok(_) => "PVC is not bound".into(),
-    };
-    Some(format!(
-        "Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], failed to process \
-         volumes=[{name}]: error processing PVC {namespace}/{claim}: {reason}"
-    ))
-}
-
-fn exists<K: Resource>(namespace: &str, name: &str, turn: &mut Turn<'_>) -> bool {
-    turn.world.request(Request::get::<K>(turn.actor, namespace, name)).is_ok()
-}
-
-/// Where a container has the pod's own volumes, which begin empty.
-fn mounts(spec: &ContainerSpec, pod: &PodSpec) -> Vec<Mount> {
-    let is_shared = |name: &str| pod.volumes.iter().flatten().any(|v| v.name == name && v.empty_dir.is_some());
-    let mounts = spec.volume_mounts.iter().flatten().filter(|mount| mount.sub_path.is_none() && is_shared(&mount.name));
-    mounts
-        .map(|mount| Mount { volume: mount.name.as_str().into(), path: mount.mount_path.trim_end_matches('/').into() })
-        .collect()
 }
 
 /// As Go prints a duration, cut to milliseconds: `1.2s`, `350ms`.
@@ -334,104 +306,4 @@ fn short(time: Duration) -> String {
     }
     let text = format!("{}.{:03}", ms / 1000, ms % 1000);
     format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// The environment of a container, or what it lacks.
-/// <https://kubernetes.io/docs/tasks/inject-data-application/define-environment-variable-container/>
-fn environment(spec: &ContainerSpec, pod: &Object, turn: &mut Turn<'_>) -> Result<Vec<(String, String)>, String> {
-    let mut found = Vec::new();
-    for source in spec.env_from.iter().flatten() {
-        let prefix = source.prefix.as_deref().unwrap_or_default();
-        if let Some(reference) = &source.config_map_ref {
-            let data = config_map(pod, &reference.name, reference.optional == Some(true), turn)?;
-            found.extend(data.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
-        }
-        if let Some(reference) = &source.secret_ref {
-            let data = secret(pod, &reference.name, reference.optional == Some(true), turn)?;
-            found.extend(data.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
-        }
-    }
-    for variable in spec.env.iter().flatten() {
-        let value = match &variable.value_from {
-            None => variable.value.clone(),
-            Some(source) => {
-                if let Some(reference) = &source.config_map_key_ref {
-                    let optional = reference.optional == Some(true);
-                    let data = config_map(pod, &reference.name, optional, turn)?;
-                    let kind = "ConfigMap";
-                    key(data, &reference.key, optional, kind, &pod.key.namespace, &reference.name)?
-                } else if let Some(reference) = &source.secret_key_ref {
-                    let optional = reference.optional == Some(true);
-                    let data = secret(pod, &reference.name, optional, turn)?;
-                    key(data, &reference.key, optional, "Secret", &pod.key.namespace, &reference.name)?
-                } else {
-                    source.field_ref.as_ref().and_then(|field| pod_field(pod, &field.field_path, turn))
-                }
-            }
-        };
-        if let Some(value) = value {
-            found.push((variable.name.clone(), value));
-        }
-    }
-    Ok(found)
-}
-
-type Data = Vec<(String, String)>;
-
-fn config_map(pod: &Object, name: &str, optional: bool, turn: &mut Turn<'_>) -> Result<Data, String> {
-    match turn.world.request(Request::get::<ConfigMap>(turn.actor, &pod.key.namespace, name)) {
-        Ok(answer) => {
-            let object = answer.object();
-            let data = object.as_ref().and_then(|object| object.spec::<ConfigMap>().data.clone());
-            Ok(data.into_iter().flatten().collect())
-        }
-        Err(_) if optional => Ok(Vec::new()),
-        Err(_) => Err(format!("configmap \"{name}\" not found")),
-    }
-}
-
-fn secret(pod: &Object, name: &str, optional: bool, turn: &mut Turn<'_>) -> Result<Data, String> {
-    match turn.world.request(Request::get::<Secret>(turn.actor, &pod.key.namespace, name)) {
-        Ok(answer) => {
-            let object = answer.object();
-            let data = object.as_ref().and_then(|object| object.spec::<Secret>().data.clone());
-            let text = |bytes: k8s_openapi::ByteString| String::from_utf8_lossy(&bytes.0).into_owned();
-            Ok(data.into_iter().flatten().map(|(name, bytes)| (name, text(bytes))).collect())
-        }
-        Err(_) if optional => Ok(Vec::new()),
-        Err(_) => Err(format!("secret \"{name}\" not found")),
-    }
-}
-
-fn key(
-    data: Data,
-    key: &str,
-    optional: bool,
-    kind: &str,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<String>, String> {
-    match data.into_iter().find(|(known, _)| known == key) {
-        Some((_, value)) => Ok(Some(value)),
-        None if optional => Ok(None),
-        None => Err(format!("couldn't find key {key} in {kind} {namespace}/{name}")),
-    }
-}
-
-/// <https://kubernetes.io/docs/concepts/workloads/pods/downward-api/>
-fn pod_field(pod: &Object, path: &str, turn: &Turn<'_>) -> Option<String> {
-    let quoted = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
-    match path {
-        "metadata.name" => Some(pod.key.name.to_string()),
-        "metadata.namespace" => Some(pod.key.namespace.to_string()),
-        "metadata.uid" => Some(pod.uid().to_owned()),
-        "spec.nodeName" => Some(turn.node.to_string()),
-        "spec.serviceAccountName" => pod.spec::<Pod>().service_account_name.clone(),
-        "status.hostIP" => Some(crate::network::addresses::machine(turn.node).to_string()),
-        "status.podIP" => turn.runtime.sandbox(&Name::from(pod.uid())).map(|sandbox| sandbox.ip.to_string()),
-        _ => quoted("metadata.labels['")
-            .and_then(|name| pod.label(name))
-            .or_else(|| quoted("metadata.annotations['").and_then(|name| pod.annotation(name)))
-            .map(str::to_owned),
-    }
 }

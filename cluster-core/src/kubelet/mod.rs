@@ -1,16 +1,24 @@
 //! kubelet: makes the containers of the pods that are bound to its node, and reports on them and on the node.
 //! <https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>
 //!
-//! The way of a pod: its [`worker`] makes a sandbox, then [`containers`] in order; [`probes`] say which are ready;
-//! [`status`] tells the apiserver; [`termination`] ends them. [`node`] speaks for the machine.
+//! The way of a pod: its [`worker`] has [`volumes`] mounted and makes a sandbox, then [`containers`] in order, each with
+//! its [`environment`] and its [`hooks`]; [`probes`] say which are ready; [`status`] tells the apiserver; [`termination`] ends them. [`node`]
+//! speaks for the machine.
 
 mod backoff;
 mod containers;
+mod environment;
+mod ephemeral;
+mod fields;
+mod furnish;
+mod hooks;
 mod node;
+mod payload;
 mod probes;
 mod script;
 mod status;
 mod termination;
+mod volumes;
 mod worker;
 
 use std::sync::Arc;
@@ -30,6 +38,7 @@ use crate::runtime::{Runtime, RuntimeEvent};
 use crate::trace::{Actor, Causes};
 use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Subscriber, World};
+use fields::Capacity;
 use probes::ProbeKind;
 use worker::Worker;
 
@@ -48,8 +57,12 @@ enum Task {
     ListPods,
     /// A pod's worker looks again; pods are named by their uid.
     Sync(Name),
+    /// Volumes that are made of API objects are compared with them.
+    Resync(Name),
     SendStatus(Name),
     Probe(Name, usize, Handle, ProbeKind),
+    /// The postStart hook of a container is over, with what went wrong.
+    PostStartDone(Name, Handle, Option<Name>),
     /// The preStop hook of a container is over.
     PreStopDone(Name, Handle, Duration),
     /// A pod has run for as long as it may.
@@ -67,6 +80,8 @@ pub struct Kubelet {
     incarnation: u64,
     workers: imbl::OrdMap<Name, Arc<Worker>>,
     registered: bool,
+    /// What the node has for pods.
+    machine: Arc<Capacity>,
     /// It only stands in for one, as kwok does: somebody else speaks for the node, pods run and go, and nothing is told
     /// of what happens on the way. <https://kwok.sigs.k8s.io/docs/user/kwok-manage-nodes-and-pods/>
     hollow: bool,
@@ -78,6 +93,7 @@ struct Turn<'a> {
     actor: &'a Actor,
     incarnation: u64,
     hollow: bool,
+    machine: &'a Capacity,
     runtime: &'a mut Runtime,
     world: &'a mut World,
 }
@@ -99,8 +115,16 @@ impl Turn<'_> {
 impl Kubelet {
     pub fn new(node: Name) -> Kubelet {
         let actor = format!("kubelet/{node}").into();
-        let workers = imbl::OrdMap::new();
-        Kubelet { node, actor, running: false, incarnation: 0, workers, registered: false, hollow: false }
+        Kubelet {
+            node,
+            actor,
+            running: false,
+            incarnation: 0,
+            workers: imbl::OrdMap::new(),
+            registered: false,
+            machine: Arc::new(Capacity::new(&node::resources())),
+            hollow: false,
+        }
     }
 
     /// For a Node that a client has created and looks after.
@@ -133,8 +157,8 @@ impl Kubelet {
     }
 
     fn turn<'a>(&'a self, runtime: &'a mut Runtime, world: &'a mut World) -> Turn<'a> {
-        let Kubelet { node, actor, incarnation, hollow, .. } = self;
-        Turn { node, actor, incarnation: *incarnation, hollow: *hollow, runtime, world }
+        let Kubelet { node, actor, incarnation, hollow, machine, .. } = self;
+        Turn { node, actor, incarnation: *incarnation, hollow: *hollow, machine, runtime, world }
     }
 
     fn list_pods(&mut self, runtime: &mut Runtime, world: &mut World) {
@@ -171,10 +195,10 @@ impl Kubelet {
         world: &mut World,
         act: impl FnOnce(&mut Worker, &mut Turn<'_>),
     ) {
-        let Kubelet { node, actor, incarnation, hollow, workers, .. } = self;
+        let Kubelet { node, actor, incarnation, hollow, workers, machine, .. } = self;
         let Some(worker) = workers.get_mut(uid) else { return };
         let worker = Arc::make_mut(worker);
-        act(worker, &mut Turn { node, actor, incarnation: *incarnation, hollow: *hollow, runtime, world });
+        act(worker, &mut Turn { node, actor, incarnation: *incarnation, hollow: *hollow, machine, runtime, world });
         if worker.is_over() {
             workers.remove(uid);
         }
@@ -209,6 +233,15 @@ impl Kubelet {
         }
     }
 
+    /// Gives a container whatever a program may look for that somebody is about to run in it.
+    pub fn furnish(&mut self, handle: Handle, runtime: &mut Runtime, world: &mut World) {
+        let Some(uid) = runtime.container(handle).map(|container| container.identity.pod_uid.clone()) else { return };
+        self.with_worker(&uid, runtime, world, |worker, turn| {
+            worker.furnish(handle, turn);
+            worker.refresh_token(turn);
+        });
+    }
+
     pub fn wake(&mut self, wake: Wake, runtime: &mut Runtime, world: &mut World) {
         if !self.running || wake.incarnation != self.incarnation {
             return;
@@ -230,10 +263,14 @@ impl Kubelet {
             }
             Task::ListPods => self.list_pods(runtime, world),
             Task::Sync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.sync(turn)),
+            Task::Resync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.resync(turn)),
             Task::SendStatus(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.send_status(turn)),
             Task::Probe(uid, index, handle, kind) => {
                 self.with_worker(&uid, runtime, world, |worker, turn| worker.probe(index, handle, kind, turn));
             }
+            Task::PostStartDone(uid, handle, failure) => self.with_worker(&uid, runtime, world, |worker, turn| {
+                worker.post_start_done(handle, failure.as_deref(), turn);
+            }),
             Task::PreStopDone(uid, handle, grace) => {
                 self.with_worker(&uid, runtime, world, |worker, turn| worker.signal(handle, grace, turn));
             }

@@ -103,11 +103,8 @@ fn write_status(
     world.request(Request::update_status(actor, object).because(reason)).is_ok()
 }
 
-/// What does not change while a machine runs.
-fn describe(node: &Name, status: &mut NodeStatus) {
-    let address = |type_: &str, address: &str| NodeAddress { type_: type_.into(), address: address.into() };
-    let ip = addresses::machine(node);
-    status.addresses = Some(vec![address("InternalIP", &ip), address("Hostname", node)]);
+/// What every machine has, and leaves to pods.
+pub fn resources() -> BTreeMap<String, Quantity> {
     let resources = [
         ("cpu", "8"),
         ("ephemeral-storage", "100Gi"),
@@ -116,8 +113,15 @@ fn describe(node: &Name, status: &mut NodeStatus) {
         ("memory", "32Gi"),
         ("pods", "110"),
     ];
-    let amounts: BTreeMap<String, Quantity> =
-        resources.into_iter().map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).collect();
+    resources.into_iter().map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).collect()
+}
+
+/// What does not change while a machine runs.
+fn describe(node: &Name, status: &mut NodeStatus) {
+    let address = |type_: &str, address: &str| NodeAddress { type_: type_.into(), address: address.into() };
+    let ip = addresses::machine(node);
+    status.addresses = Some(vec![address("InternalIP", &ip), address("Hostname", node)]);
+    let amounts = resources();
     status.capacity.get_or_insert_with(|| amounts.clone());
     status.allocatable.get_or_insert(amounts);
     status.daemon_endpoints = Some(NodeDaemonEndpoints { kubelet_endpoint: Some(DaemonEndpoint { port: 10250 }) });

@@ -123,6 +123,9 @@ impl Worker {
         let period = seconds(probe.period_seconds, 10).max(Duration::from_secs(1));
         let (successes_needed, failures_allowed) =
             (probe.success_threshold.unwrap_or(1), probe.failure_threshold.unwrap_or(3));
+        if probe.exec.is_some() {
+            self.furnish(handle, turn);
+        }
         let result = make(probe, spec, handle, turn);
         let count = &mut self.slots[index].probes.counts[kind as usize];
         match &result {
@@ -224,7 +227,8 @@ fn make(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>
     }
 }
 
-fn port(port: &IntOrString, spec: &ContainerSpec) -> Result<u16, String> {
+/// The number of a port that may be told by its name.
+pub fn port(port: &IntOrString, spec: &ContainerSpec) -> Result<u16, String> {
     match port {
         IntOrString::Int(number) => u16::try_from(*number).map_err(|_| format!("invalid port number: {number}")),
         IntOrString::String(name) => {

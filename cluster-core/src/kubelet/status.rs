@@ -88,19 +88,21 @@ impl Worker {
         let old = known.status::<Pod>();
         let spec = known.spec::<Pod>();
         let runtime = &*turn.runtime;
-        let statuses = |main: bool| -> Vec<ContainerStatus> {
-            let slots = self.slots.iter().filter(|slot| (slot.role == Role::Main) == main);
+        let statuses = |of: fn(Role) -> bool| -> Vec<ContainerStatus> {
+            let slots = self.slots.iter().filter(|slot| of(slot.role));
             let mut statuses: Vec<_> = slots.map(|slot| self.container_status(slot, old, runtime)).collect();
             // A status is large, and each version of it is kept for the trace.
             statuses.shrink_to_fit();
             statuses
         };
-        let (init, main) = (statuses(false), statuses(true));
+        let (init, main) = (statuses(Role::is_init), statuses(|role| role == Role::Main));
+        let ephemeral = statuses(|role| role == Role::Ephemeral);
         let phase = self.phase(old, &init, &main);
         let sandbox = runtime.sandbox(&self.uid).filter(|sandbox| sandbox.ready);
         let ip = sandbox.map(|sandbox| sandbox.ip.to_string()).or_else(|| old.pod_ip.clone());
         let host_ip = addresses::machine(turn.node).to_string();
-        let generation = known.metadata().generation;
+        // A stand-in does not say which generation it speaks of, as kwok doesn't.
+        let generation = known.metadata().generation.filter(|_| !turn.hollow);
         let conditions = Conditions { old, generation, now: turn.world.now };
         let (reason, message) = match &self.verdict {
             Some((reason, message)) => (Some((*reason).to_owned()), Some(message.clone())),
@@ -110,7 +112,7 @@ impl Worker {
             conditions: Some(conditions.all(self, &init, &main, phase, sandbox.is_some() || old.pod_ip.is_some())),
             container_statuses: Some(main),
             init_container_statuses: (!init.is_empty()).then_some(init),
-            ephemeral_container_statuses: old.ephemeral_container_statuses.clone(),
+            ephemeral_container_statuses: (!ephemeral.is_empty()).then_some(ephemeral),
             host_ips: Some(vec![HostIP { ip: host_ip.clone() }]),
             host_ip: Some(host_ip),
             pod_ips: ip.clone().map(|ip| vec![PodIP { ip }]),
@@ -175,12 +177,16 @@ impl Worker {
         let old = match slot.role {
             Role::Main => &old.container_statuses,
             Role::Init | Role::Sidecar => &old.init_container_statuses,
+            Role::Ephemeral => &old.ephemeral_container_statuses,
         };
         let old = old.iter().flatten().find(|status| status.name == *slot.name);
         let (state, last) = match (&slot.step, current) {
             (Step::Blocked { reason, message, .. }, current) => (waiting(reason, Some(message)), current),
-            (_, Some(container)) if container.state != State::Created => (state_of(container), previous),
             // It was made, and is about to start: the one before is still the news.
+            (Step::Starting, Some(_)) if previous.is_none() => (waiting(self.waiting_reason(slot), None), None),
+            (step, Some(container)) if container.state != State::Created && *step != Step::Starting => {
+                (state_of(container), previous)
+            }
             (_, Some(_)) if previous.is_some() => (waiting(self.waiting_reason(slot), None), previous),
             // A container that this kubelet has not seen: what was said about it still holds.
             (_, None) if old.is_some_and(|old| old.container_id.is_some()) => return old.cloned().unwrap_or_default(),
@@ -191,6 +197,7 @@ impl Worker {
         let ready = match slot.role {
             Role::Init => current.and_then(Container::exit_code) == Some(0),
             Role::Sidecar | Role::Main => slot.is_ready(),
+            Role::Ephemeral => false,
         };
         // Only what the runtime knows of has resources.
         let resources = spec.filter(|_| shown.is_some()).and_then(|spec| spec.resources.clone());
@@ -214,7 +221,7 @@ impl Worker {
             image_id: shown.map(|container| container.image_id.to_string()).unwrap_or_default(),
             container_id: shown.map(|container| format!("containerd://{}", container.id)),
             ready,
-            started: Some(slot.has_started()),
+            started: (slot.role != Role::Ephemeral).then(|| slot.has_started()),
             restart_count: slot.restarts as i32,
             state: Some(state),
             last_state: Some(match last.filter(|container| container.exit_code().is_some()) {
@@ -229,7 +236,7 @@ impl Worker {
     }
 
     fn waiting_reason(&self, slot: &Slot) -> &'static str {
-        if slot.role != Role::Main || self.slots.iter().any(|slot| slot.role != Role::Main) {
+        if slot.role != Role::Ephemeral && self.slots.iter().any(|slot| slot.role.is_init()) {
             "PodInitializing"
         } else {
             "ContainerCreating"
@@ -284,7 +291,7 @@ impl Conditions<'_> {
         let names = |unready: Vec<&ContainerStatus>| {
             unready.iter().map(|status| status.name.as_str()).collect::<Vec<_>>().join(" ")
         };
-        let roles = || worker.slots.iter().filter(|slot| slot.role != Role::Main).zip(init);
+        let roles = || worker.slots.iter().filter(|slot| slot.role.is_init()).zip(init);
         let incomplete: Vec<_> = roles()
             .filter(|(slot, status)| if slot.role == Role::Init { !status.ready } else { status.started != Some(true) })
             .map(|(_, status)| status)

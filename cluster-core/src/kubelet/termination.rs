@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{LifecycleHandler, Pod};
-
 use super::worker::{Role, Stage, Step, Worker};
 use super::{Task, Turn};
 use crate::clock::Class;
@@ -107,8 +105,7 @@ impl Worker {
         let slot = &mut self.slots[index];
         let running = slot.step == Step::Running;
         slot.step = Step::Stopping;
-        let hook = slot.spec(self.pod.spec::<Pod>()).and_then(|spec| spec.lifecycle.as_ref()?.pre_stop.as_ref());
-        let hook_time = hook.filter(|_| running).map_or(Duration::ZERO, |hook| duration(hook, handle, turn));
+        let hook_time = if running { self.pre_stop(index, handle, grace, turn) } else { Duration::ZERO };
         if hook_time.is_zero() {
             return self.signal(handle, grace, turn);
         }
@@ -140,14 +137,4 @@ impl Worker {
         turn.runtime.remove_sandbox(&self.uid, self.causes.clone(), turn.world);
         self.stage = Stage::Over;
     }
-}
-
-/// How long a hook takes.
-/// <https://kubernetes.io/docs/concepts/containers/container-lifecycle-hooks/>
-fn duration(hook: &LifecycleHandler, handle: Handle, turn: &mut Turn<'_>) -> Duration {
-    if let Some(sleep) = &hook.sleep {
-        return Duration::from_secs(sleep.seconds.max(0) as u64);
-    }
-    let command = hook.exec.as_ref().and_then(|exec| exec.command.as_deref()).unwrap_or_default();
-    turn.runtime.exec(handle, command, turn.world.now).map_or(Duration::ZERO, |done| done.took)
 }

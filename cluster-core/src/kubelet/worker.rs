@@ -7,7 +7,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod, PodSpec};
 
 use super::backoff::Backoff;
+use super::ephemeral;
 use super::probes::Probes;
+use super::volumes::Mounting;
 use super::{Task, Turn};
 use crate::api::object::Object;
 use crate::api::{Key, Name};
@@ -22,7 +24,7 @@ pub struct Worker {
     pub(super) pod: Object,
     pub(super) uid: Name,
     pub(super) stage: Stage,
-    /// Init containers first, in the order of the spec.
+    /// Init containers first, in the order of the spec; ephemeral ones last.
     pub(super) slots: Vec<Slot>,
     /// What the next status is about.
     pub(super) causes: Causes,
@@ -34,6 +36,7 @@ pub struct Worker {
     pub(super) gone: bool,
     /// Reason and message, if the kubelet itself has ended the pod.
     pub(super) verdict: Option<(&'static str, String)>,
+    pub(super) mounting: Mounting,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +61,15 @@ pub enum Role {
     /// An init container with `restartPolicy: Always`.
     Sidecar,
     Main,
+    /// Somebody wants to look into the running pod.
+    Ephemeral,
+}
+
+impl Role {
+    /// Its spec is among the `initContainers`.
+    pub fn is_init(self) -> bool {
+        matches!(self, Role::Init | Role::Sidecar)
+    }
 }
 
 /// One container of the spec.
@@ -75,12 +87,17 @@ pub struct Slot {
     pub crashes: Backoff,
     pub pulls: Backoff,
     pub probes: Probes,
+    /// What its postStart hook said before the container was ended for it.
+    pub hook_failure: Option<Name>,
+    /// The spec of an ephemeral container, in the form that others have.
+    ephemeral: Option<Arc<ContainerSpec>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     Idle,
     Pulling,
+    /// Its program starts, or its postStart hook goes on.
     Starting,
     Running,
     /// SIGTERM was sent, or waits for a preStop hook.
@@ -108,11 +125,18 @@ impl Slot {
             crashes: Backoff::default(),
             pulls: Backoff::default(),
             probes: Probes::new(spec),
+            hook_failure: None,
+            ephemeral: None,
         }
     }
 
-    pub fn spec<'a>(&self, pod: &'a PodSpec) -> Option<&'a ContainerSpec> {
+    pub(super) fn ephemeral(spec: ContainerSpec, index: usize) -> Slot {
+        Slot { ephemeral: Some(Arc::new(spec.clone())), ..Slot::new(&spec, Role::Ephemeral, index) }
+    }
+
+    pub fn spec<'a>(&'a self, pod: &'a PodSpec) -> Option<&'a ContainerSpec> {
         match self.role {
+            Role::Ephemeral => self.ephemeral.as_deref(),
             Role::Main => pod.containers.get(self.index),
             Role::Init | Role::Sidecar => pod.init_containers.as_ref()?.get(self.index),
         }
@@ -140,7 +164,7 @@ impl Worker {
             Slot::new(container, if always { Role::Sidecar } else { Role::Init }, index)
         });
         let main = spec.containers.iter().enumerate().map(|(index, container)| Slot::new(container, Role::Main, index));
-        let slots = init.chain(main).collect();
+        let slots = init.chain(main).chain(ephemeral::slots(spec, 0)).collect();
         let status = pod.status::<Pod>();
         let ended = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
         let start_time = status.start_time.as_ref().map_or(now, Time::from);
@@ -156,6 +180,7 @@ impl Worker {
             seen_at: now,
             gone: false,
             verdict: None,
+            mounting: Mounting::default(),
         };
         if let Some(runtime) = adopted {
             worker.adopt(runtime);
@@ -231,6 +256,9 @@ impl Worker {
             let due = self.start_time + Duration::from_secs(limit.max(0) as u64);
             turn.after(due.since(turn.world.now), Class::Background, Task::Deadline(self.uid.clone()));
         }
+        if self.stage == Stage::Running {
+            self.follow_volumes(turn);
+        }
         for index in 0..self.slots.len() {
             if let (Step::Running, Some(handle)) = (&self.slots[index].step, self.slots[index].current) {
                 self.begin_probes(index, handle, turn);
@@ -257,10 +285,12 @@ impl Worker {
         if matches!(self.stage, Stage::Stopping | Stage::Stopped) {
             return;
         }
+        self.remount(turn);
         self.follow_script(&before, turn);
         if before.metadata().generation != self.pod.metadata().generation {
             self.causes.merge(&causes);
             self.restart_changed(turn);
+            self.add_ephemeral(turn);
             self.status_changed(0, turn);
         } else if self.spec().readiness_gates.is_some() && !before.same_status(&self.pod) {
             self.causes.merge(&causes);
@@ -272,7 +302,7 @@ impl Worker {
     pub fn sync(&mut self, turn: &mut Turn<'_>) {
         match self.stage {
             Stage::Waiting => {
-                if self.volumes_are_there(turn) {
+                if self.mount_volumes(turn) {
                     self.stage = Stage::Sandbox;
                     let host_network = self.spec().host_network == Some(true);
                     let (key, causes) = (self.pod.key.clone(), self.causes.clone());
@@ -299,11 +329,15 @@ impl Worker {
     /// Starts what may be started: one container at a time, init containers before the others.
     fn sync_containers(&mut self, turn: &mut Turn<'_>) {
         let begun = self.slots.iter().any(|slot| slot.role == Role::Main && slot.current.is_some());
+        self.advance_ephemeral(turn);
         for index in 0..self.slots.len() {
             if self.slots.iter().any(|slot| matches!(slot.step, Step::Pulling | Step::Starting)) {
                 return;
             }
             let role = self.slots[index].role;
+            if role == Role::Ephemeral {
+                break;
+            }
             if role == Role::Init && (begun || self.exit_code(index, turn.runtime) == Some(0)) {
                 continue;
             }
@@ -312,7 +346,7 @@ impl Worker {
             match role {
                 Role::Init => return self.check_finished(turn),
                 Role::Sidecar if !begun && !slot.has_started() => return,
-                Role::Sidecar | Role::Main => {}
+                Role::Sidecar | Role::Main | Role::Ephemeral => {}
             }
         }
         self.check_finished(turn);
@@ -331,7 +365,7 @@ impl Worker {
             match slot.role {
                 Role::Init => failed_init |= finally(index, slot) && self.exit_code(index, turn.runtime) != Some(0),
                 Role::Main => all_ended &= finally(index, slot),
-                Role::Sidecar => {}
+                Role::Sidecar | Role::Ephemeral => {}
             }
         }
         if !failed_init && !all_ended {

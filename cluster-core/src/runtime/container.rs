@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::files::Files;
 use super::programs::Process;
-use super::shell::Files;
 use super::volumes::Mount;
 use crate::api::{Key, Name};
 use crate::clock::Time;
@@ -47,14 +47,46 @@ pub struct Config {
     pub command: Vec<String>,
     pub args: Vec<String>,
     pub environment: Vec<(String, String)>,
-    /// Where it has which of the volumes that its pod's containers share.
+    pub hostname: Name,
+    /// Where its processes begin; empty for the root.
+    pub working_folder: String,
+    /// Where it has which volumes.
     pub mounts: Vec<Mount>,
+    /// It can write only into its volumes.
+    pub read_only_root: bool,
     /// The ports that its manifest says it listens on; a program that the table does not know listens on these.
     pub ports: Vec<u16>,
     /// It ends with this code as soon as it has started, whatever its program is.
     pub exit: Option<i32>,
     /// How many containers of this name the pod had before.
     pub attempt: u32,
+    /// The kernel kills its processes when they take more.
+    pub memory_bytes_max: Option<u64>,
+}
+
+impl Config {
+    /// The image's own program, with nothing of its own.
+    pub fn new(identity: Identity) -> Config {
+        Config {
+            hostname: identity.pod.name.clone(),
+            identity,
+            command: Vec::new(),
+            args: Vec::new(),
+            environment: Vec::new(),
+            working_folder: String::new(),
+            mounts: Vec::new(),
+            read_only_root: false,
+            ports: Vec::new(),
+            exit: None,
+            attempt: 0,
+            memory_bytes_max: None,
+        }
+    }
+
+    /// Its program is one of the shell's: it may look at any file and any variable.
+    pub fn reads_files(&self) -> bool {
+        Process::new(self).is_script()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +117,13 @@ pub struct Container {
     pub healthy: bool,
     pub ports: Arc<[u16]>,
     pub mounts: Arc<[Mount]>,
+    pub read_only_root: bool,
+    pub environment: Arc<[(String, String)]>,
+    pub hostname: Name,
+    pub working_folder: Name,
+    pub memory_bytes_max: Option<u64>,
+    /// It has the files that every container is given. Only for whoever looks are they made.
+    pub is_furnished: bool,
     pub(super) process: Process,
     /// The process as it was before its first step.
     fresh: Process,
@@ -109,11 +148,26 @@ impl Container {
             healthy: true,
             ports: config.ports.into(),
             mounts: config.mounts.into(),
+            read_only_root: config.read_only_root,
+            environment: config.environment.into(),
+            hostname: config.hostname,
+            working_folder: config.working_folder.into(),
+            memory_bytes_max: config.memory_bytes_max,
+            is_furnished: false,
             process,
             fresh,
-            files: Files::new(),
+            files: Files::default(),
             lines: imbl::Vector::new(),
         }
+    }
+
+    /// Its program is one of the shell's: it may look at any file.
+    pub fn reads_files(&self) -> bool {
+        self.process.is_script()
+    }
+
+    pub fn files(&self) -> &Files {
+        &self.files
     }
 
     pub fn is_running(&self) -> bool {

@@ -191,14 +191,9 @@ impl Host {
         let Some(named) = self.containers.get_mut(name) else { return };
         let order = &named.order;
         let config = Config {
-            identity: identity(order),
-            command: Vec::new(),
             args: order.command.clone(),
             environment: order.environment.clone(),
-            mounts: Vec::new(),
-            ports: Vec::new(),
-            exit: None,
-            attempt: 0,
+            ..Config::new(identity(order))
         };
         let (handle, sequence) = self.runtime.create(config, causes, world);
         named.handle = Some(handle);

@@ -58,15 +58,15 @@ impl Container {
         {
             return Ok(self.document(root, path.split('?').next().unwrap_or_default()));
         }
-        Ok(answer(site, path, &self.identity.pod.name))
+        Ok(answer(site, path, &self.hostname))
     }
 
     /// A file below the root of the documents; a folder means its index, which may not be listed without one.
     fn document(&self, root: &str, place: &str) -> Answer {
         let is_folder = place.is_empty() || place.ends_with('/');
         let path = format!("{root}/{}{}", place.trim_start_matches('/'), if is_folder { "index.html" } else { "" });
-        match self.files.get(&path) {
-            Some(body) => Answer { status: 200, body: body.clone() },
+        match self.files.read(&path) {
+            Some(body) => Answer { status: 200, body: body.to_owned() },
             None if is_folder => Answer { status: 403, body: "403 Forbidden\n".into() },
             None => Answer { status: 404, body: "404 Not Found\n".into() },
         }

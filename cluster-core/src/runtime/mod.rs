@@ -2,6 +2,7 @@
 //! <https://kubernetes.io/docs/concepts/architecture/cri/>
 
 pub mod container;
+pub mod files;
 pub mod host;
 pub mod http;
 pub mod images;
@@ -18,9 +19,10 @@ use crate::network::addresses;
 use crate::trace::{Actor, Causes, ContainerPhase, Sequence, What};
 use crate::world::{Event, World};
 use container::{Config, Container, Handle, Identity, Sandbox, State};
+use files::Node;
 use images::Image;
 use programs::{OnTerm, Turn};
-use volumes::Volumes;
+use volumes::{Mount, VolumeId, Volumes};
 
 /// What comes due in a runtime, with the boot of the machine that asked for it.
 #[derive(Clone, Debug)]
@@ -99,7 +101,7 @@ impl Runtime {
             containers: imbl::OrdMap::new(),
             images: imbl::OrdMap::new(),
             pulls: imbl::OrdMap::new(),
-            volumes: Volumes::new(),
+            volumes: Volumes::unit(VolumeId::disk(), volumes::new_disk()),
             next_handle: 1,
             last_host_number: 1,
         }
@@ -312,9 +314,42 @@ impl Runtime {
     /// Runs a command in a running container, to its end.
     pub fn exec(&mut self, handle: Handle, command: &[String], now: Time) -> Option<shell::Exec> {
         let container = self.container_mut(handle).filter(|container| container.is_running())?;
-        let exec = shell::exec(command, &container.identity.pod.name, container.healthy, &mut container.files, now);
-        self.share_volumes(handle);
+        if !command.first().is_some_and(|word| shell::is_known(word)) {
+            // A program that is not known here is taken to ask whether the service is well.
+            let code = i32::from(!container.healthy);
+            return Some(shell::Exec { code, output: String::new(), took: Duration::ZERO });
+        }
+        let before = container.files.clone();
+        let script =
+            shell::Script::new(command, &container.environment, &container.hostname, &container.working_folder);
+        let exec = shell::exec(script, &mut container.files, now);
+        self.share_volumes(handle, &before);
         Some(exec)
+    }
+
+    /// Gives a container the files that every one is given, variables before those that it has, one more mount.
+    pub fn furnish(
+        &mut self,
+        handle: Handle,
+        files: Vec<(String, Node)>,
+        variables: Vec<(String, String)>,
+        mount: Option<Mount>,
+    ) {
+        let Some(mut container) = self.container(handle).cloned() else { return };
+        container.is_furnished = true;
+        for (path, node) in files {
+            if !container.files.exists(&path) {
+                container.files.set(path, node);
+            }
+        }
+        if !variables.is_empty() {
+            container.environment = variables.into_iter().chain(container.environment.iter().cloned()).collect();
+        }
+        if let Some(mount) = mount {
+            container.mounts = container.mounts.iter().cloned().chain([mount]).collect();
+            self.fill_volumes(&mut container);
+        }
+        self.containers.insert(handle, Arc::new(container));
     }
 
     pub fn set_healthy(&mut self, handle: Handle, healthy: bool) -> bool {
@@ -402,9 +437,10 @@ impl Runtime {
         let Some(container) = self.container_mut(handle).filter(|c| c.is_running()) else { return };
         let mut process = std::mem::take(&mut container.process);
         let mut files = std::mem::take(&mut container.files);
+        let before = files.clone();
         let turn = process.run(now, &mut files, &mut |text| container.print(now, text));
         (container.process, container.files) = (process, files);
-        self.share_volumes(handle);
+        self.share_volumes(handle, &before);
         match turn {
             Turn::Serves => {}
             Turn::Sleeps(time, class) => self.after(time, class, Task::Resume(handle), world),

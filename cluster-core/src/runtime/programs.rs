@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::container::Config;
+use super::files::Files;
 use super::images::short_name;
-use super::shell::{self, Files, Script};
+use super::shell::{self, Script};
 use crate::clock::{Class, Time};
 
 /// From a program's last instruction to the runtime's knowing of it.
@@ -167,6 +168,12 @@ pub static TABLE: &[Program] = &[
     tool("python", (3, 14), 45, Does::Command),
     tool("node", (25, 99), 50, Does::Command),
     tool("curl", (8, 99), 10, Does::Command),
+    Program {
+        binary: "stress",
+        greeting: &["stress: info: [1] dispatching hogs: 0 cpu, 0 io, 1 vm, 0 hdd"],
+        on_term: exits(143, 5),
+        ..tool("stress", (1, 0), 4, Does::Wait)
+    },
     Program { on_term: exits(0, 5), ..tool("pause", (3, 10), 1, Does::Wait) },
     Program {
         greeting: &[
@@ -180,8 +187,9 @@ pub static TABLE: &[Program] = &[
     Program { greeting: &["panic: something went wrong"], ..tool("crash", (1, 0), 1, Does::Exit(1)) },
 ];
 
-/// An image that the table does not know: it starts and stays up, and listens on the ports that its manifest names.
-static UNKNOWN: Program = server("", (0, 0), 48, "", &[], Site::Anything, &[]);
+/// An image that the table does not know: it starts and stays up, and listens on the ports that its manifest names. Told
+/// to stop, it first finishes what it is at.
+static UNKNOWN: Program = Program { on_term: exits(0, 1500), ..server("", (0, 0), 48, "", &[], Site::Anything, &[]) };
 
 pub fn by_image(short_name: &str) -> Option<&'static Program> {
     TABLE.iter().find(|program| program.image == short_name)
@@ -209,11 +217,13 @@ pub struct Process {
     script: Option<Arc<Script>>,
     /// It ends at once with this code.
     exit: Option<i32>,
+    /// The memory that it takes beside what every process does.
+    pub memory_bytes: u64,
 }
 
 impl Default for Process {
     fn default() -> Process {
-        Process { program: &UNKNOWN, script: None, exit: None }
+        Process { program: &UNKNOWN, script: None, exit: None, memory_bytes: 0 }
     }
 }
 
@@ -221,7 +231,7 @@ impl Process {
     pub fn new(config: &Config) -> Process {
         let program = by_image(short_name(&config.identity.image)).unwrap_or(&UNKNOWN);
         if config.exit.is_some() {
-            return Process { program: &UNKNOWN, script: None, exit: config.exit };
+            return Process { exit: config.exit, ..Process::default() };
         }
         let (command, args) = (&config.command, &config.args);
         let words: Vec<String> = command.iter().chain(args).cloned().collect();
@@ -230,19 +240,25 @@ impl Process {
             Does::Serve(..) | Does::Exit(_) | Does::Wait => command.is_empty(),
             Does::Command => false,
         };
+        let itself = |program| Process { program, memory_bytes: memory_asked_for(&words), ..Process::default() };
         if runs_itself {
             let exit = if let Does::Exit(code) = program.does { Some(code) } else { None };
-            return Process { program, script: None, exit };
+            return Process { exit, ..itself(program) };
         }
         if let Some(named) = words.first().and_then(|word| by_binary(word)) {
-            return Process { program: named, script: None, exit: None };
+            return itself(named);
         }
         if program.image.is_empty() && !words.first().is_some_and(|word| shell::is_known(word)) {
-            return Process { program, script: None, exit: None };
+            return itself(program);
         }
-        let script = Arc::new(Script::new(&words, &config.environment, &config.identity.pod.name));
+        let script = Arc::new(Script::new(&words, &config.environment, &config.hostname, &config.working_folder));
         let program = if matches!(program.does, Does::Serve(..)) { &UNKNOWN_COMMAND } else { program };
-        Process { program, script: Some(script), exit: None }
+        Process { program, script: Some(script), ..Process::default() }
+    }
+
+    /// It reads files, and variables.
+    pub fn is_script(&self) -> bool {
+        self.script.is_some()
     }
 
     /// What it prints first, whoever looks.
@@ -276,6 +292,16 @@ impl Process {
             None => Turn::Serves,
         }
     }
+}
+
+/// What `stress --vm N --vm-bytes SIZE` takes.
+/// <https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/>
+fn memory_asked_for(words: &[String]) -> u64 {
+    let after = |name: &str| {
+        let at = words.iter().position(|word| word == name)?;
+        shell::files::size(words.get(at + 1)?)
+    };
+    after("--vm-bytes").map_or(0, |size_bytes| size_bytes.saturating_mul(after("--vm").unwrap_or(1)))
 }
 
 /// A server's image in which another command runs.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Files, Outcome, Script};
+use super::{Files, Outcome, Script, files as file_commands};
 use crate::clock::Time;
 
 const KNOWN: &[&str] = &[
-    "[", ":", "cat", "cd", "date", "echo", "env", "exec", "exit", "export", "false", "grep", "hostname", "kill", "ls",
-    "mkdir", "node", "perl", "printenv", "printf", "pwd", "python", "python3", "rm", "seq", "set", "sleep", "tail",
-    "test", "touch", "trap", "true", "wait", "wget", "curl", "nc", "nslookup",
+    "[", ":", "cd", "date", "echo", "env", "exec", "exit", "export", "false", "grep", "hostname", "kill", "node",
+    "perl", "printenv", "printf", "pwd", "python", "python3", "seq", "set", "sleep", "tail", "test", "trap", "true",
+    "wait", "wget", "curl", "nc", "nslookup",
 ];
 
 pub fn is_shell(word: &str) -> bool {
@@ -17,7 +17,7 @@ pub fn is_shell(word: &str) -> bool {
 
 /// A command that this shell can run.
 pub fn is_known(word: &str) -> bool {
-    is_shell(word) || KNOWN.contains(&base(word))
+    is_shell(word) || KNOWN.contains(&base(word)) || file_commands::KNOWN.contains(&base(word))
 }
 
 fn base(word: &str) -> &str {
@@ -69,16 +69,17 @@ pub fn sum(text: &str, variables: &imbl::OrdMap<String, String>) -> i64 {
     total
 }
 
-fn test(words: &[&str], files: &Files) -> bool {
+fn test(words: &[&str], folder: &str, files: &Files) -> bool {
     let number = |text: &str| text.parse::<i64>().ok();
     match words {
         [] => false,
-        ["!", rest @ ..] if rest.len() <= 4 => !test(rest, files),
+        ["!", rest @ ..] if rest.len() <= 4 => !test(rest, folder, files),
         ["-n", text] => !text.is_empty(),
         ["-z", text] => text.is_empty(),
-        ["-f" | "-e" | "-r", path] => files.contains_key(*path),
-        ["-s", path] => files.get(*path).is_some_and(|text| !text.is_empty()),
-        ["-d", path] => files.keys().any(|known| known.starts_with(&format!("{path}/"))),
+        ["-d", path] => files.is_folder(&file_commands::absolute(folder, path)),
+        ["-e" | "-r", path] => files.exists(&file_commands::absolute(folder, path)),
+        ["-f", path] => files.read(&file_commands::absolute(folder, path)).is_some(),
+        ["-s", path] => files.target(&file_commands::absolute(folder, path)).is_some_and(|node| node.size_bytes() > 0),
         [text] => !text.is_empty(),
         [a, "=" | "==", b] => a == b,
         [a, "!=", b] => a != b,
@@ -111,7 +112,12 @@ impl Script {
         let Some((&command, args)) = words.split_first() else { return Outcome::Done(0) };
         let code = |text: Option<&&str>, or: i32| text.map_or(or, |text| text.parse::<i32>().unwrap_or(2) & 255);
         match base(command) {
-            ":" | "true" | "set" | "cd" | "mkdir" | "wait" => Outcome::Done(0),
+            ":" | "true" | "set" | "wait" => Outcome::Done(0),
+            "cd" => {
+                let to = args.first().copied().unwrap_or("/root");
+                self.folder = file_commands::absolute(&self.folder, to);
+                Outcome::Done(0)
+            }
             "false" => Outcome::Done(1),
             "exit" => Outcome::Exits(code(args.first(), self.status)),
             "echo" => {
@@ -151,52 +157,13 @@ impl Script {
                     other => other,
                 }
             }
-            "test" => Outcome::Done(i32::from(!test(args, files))),
+            "test" => Outcome::Done(i32::from(!test(args, &self.folder, files))),
             "[" => {
                 let inner = args.strip_suffix(&["]"]).unwrap_or(args);
-                Outcome::Done(i32::from(!test(inner, files)))
+                Outcome::Done(i32::from(!test(inner, &self.folder, files)))
             }
             "cat" if args.is_empty() => Outcome::Done(0),
-            "cat" => {
-                let mut status = 0;
-                for path in args {
-                    match files.get(*path) {
-                        Some(text) => text.lines().for_each(|line| print(line.to_owned())),
-                        None => {
-                            print(format!("cat: can't open '{path}': No such file or directory"));
-                            status = 1;
-                        }
-                    }
-                }
-                Outcome::Done(status)
-            }
             "tail" if args.iter().any(|arg| matches!(*arg, "-f" | "-F")) => Outcome::Waits,
-            "touch" => {
-                for path in args {
-                    files.entry((*path).to_owned()).or_default();
-                }
-                Outcome::Done(0)
-            }
-            "rm" => {
-                let mut status = 0;
-                for path in args.iter().filter(|path| !path.starts_with('-')) {
-                    if files.remove(*path).is_none()
-                        && !args.iter().any(|arg| arg.starts_with('-') && arg.contains('f'))
-                    {
-                        print(format!("rm: can't remove '{path}': No such file or directory"));
-                        status = 1;
-                    }
-                }
-                Outcome::Done(status)
-            }
-            "ls" => {
-                let folder = args.iter().find(|arg| !arg.starts_with('-')).unwrap_or(&"/");
-                let prefix = format!("{}/", folder.trim_end_matches('/'));
-                for path in files.keys().filter_map(|path| path.strip_prefix(&prefix)) {
-                    print(path.to_owned());
-                }
-                Outcome::Done(0)
-            }
             "seq" => {
                 let numbers: Vec<i64> = args.iter().filter_map(|arg| arg.parse().ok()).collect();
                 let (first, last) = match numbers.as_slice() {
@@ -216,7 +183,7 @@ impl Script {
                 Outcome::Done(0)
             }
             "pwd" => {
-                print("/".into());
+                print(if self.folder.is_empty() { "/".into() } else { self.folder.clone() });
                 Outcome::Done(0)
             }
             "env" | "printenv" => {
@@ -253,9 +220,12 @@ impl Script {
                 print(format!("{}: network is unreachable", base(command)));
                 Outcome::Done(1)
             }
+            name if file_commands::KNOWN.contains(&name) => {
+                file_commands::run(name, args, file_commands::Turn { files, folder: &self.folder, now, print })
+            }
             _ if is_shell(command) && args.is_empty() => Outcome::Done(0),
             _ if is_shell(command) => {
-                let inner = Script::new(line, &[], &self.hostname);
+                let inner = Script::new(line, &[], &self.hostname, "");
                 self.ops = inner.ops;
                 self.at = 0;
                 Outcome::Done(0)

@@ -5,12 +5,14 @@
 //! background jobs, and says so.
 
 mod commands;
+pub mod files;
 mod parse;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::files::Files;
 use super::programs::{OnTerm, Turn};
 use crate::clock::{Class, Time};
 pub use commands::is_known;
@@ -19,11 +21,11 @@ use parse::{Op, Piece, Word};
 /// Instructions that a script may do without waiting, before it is put aside for a moment.
 const BURST: usize = 2000;
 
+/// Where programs are looked for.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// How deep `$( )` may be nested.
 const DEPTH_MAX: usize = 10;
-
-/// The files that a container has written, by path.
-pub type Files = imbl::OrdMap<String, String>;
 
 /// A command line on its way.
 #[derive(Clone, Debug)]
@@ -35,6 +37,8 @@ pub struct Script {
     /// What the `for` loops that are open have still to do, by loop.
     lists: Vec<VecDeque<String>>,
     hostname: String,
+    /// Where it is: other paths begin there. Empty for the root.
+    folder: String,
     /// What a `trap … TERM` does.
     trap: Option<String>,
     /// How many outputs of commands this script is inside of.
@@ -53,9 +57,10 @@ enum Outcome {
 
 impl Script {
     /// A command line as a container gets it: `["sh", "-c", "…"]`, or a program with its arguments.
-    pub fn new(words: &[String], environment: &[(String, String)], hostname: &str) -> Script {
-        let mut variables: imbl::OrdMap<String, String> = environment.iter().cloned().collect();
-        variables.insert("HOSTNAME".into(), hostname.into());
+    pub fn new(words: &[String], environment: &[(String, String)], hostname: &str, folder: &str) -> Script {
+        let own = [("HOME", "/root"), ("HOSTNAME", hostname), ("PATH", PATH)];
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let variables = own.chain(environment.iter().cloned()).collect();
         let ops = match words {
             [shell, flag, text, ..] if commands::is_shell(shell) && flag.starts_with('-') && flag.ends_with('c') => {
                 parse::parse(text).unwrap_or_else(|message| parse::refusal(shell, &message))
@@ -71,6 +76,7 @@ impl Script {
             variables,
             lists: Vec::new(),
             hostname: hostname.into(),
+            folder: files::absolute("", folder),
             trap: None,
             depth: 0,
             ends_after: false,
@@ -81,8 +87,8 @@ impl Script {
     pub fn on_term(&self) -> OnTerm {
         let Some(trap) = &self.trap else { return OnTerm::Ignores };
         let words = ["sh".to_owned(), "-c".to_owned(), trap.clone()];
-        let mut handler = Script::new(&words, &[], &self.hostname);
-        match handler.run(Time::ZERO, &mut Files::new(), &mut |_| ()) {
+        let mut handler = Script::new(&words, &[], &self.hostname, "");
+        match handler.run(Time::ZERO, &mut Files::default(), &mut |_| ()) {
             Turn::Ends(code) => OnTerm::Exits { code, after: Duration::from_millis(500) },
             _ => OnTerm::Ignores,
         }
@@ -152,11 +158,23 @@ impl Script {
                     text.push_str(&line);
                     text.push('\n');
                 });
-                if path != "/dev/null" {
-                    let before = if appends { files.get(&path).cloned().unwrap_or_default() } else { String::new() };
-                    files.insert(path, before + &text);
+                let place = files::absolute(&self.folder, &path);
+                let written = match place.as_str() {
+                    "/dev/null" => Ok(()),
+                    "/dev/stdout" | "/dev/stderr" | "/proc/1/fd/1" => {
+                        text.lines().for_each(|line| print(line.to_owned()));
+                        Ok(())
+                    }
+                    _ if appends => files.append(&place, &text, now),
+                    _ => files.write(&place, text, now),
+                };
+                match written {
+                    Ok(()) => outcome,
+                    Err(why) => {
+                        print(format!("sh: can't create {path}: {why}"));
+                        Outcome::Done(1)
+                    }
                 }
-                outcome
             }
         }
     }
@@ -174,7 +192,7 @@ impl Script {
                 Piece::Output { script, .. } => {
                     let mut child = self.clone();
                     let words = ["sh".to_owned(), "-c".to_owned(), script.clone()];
-                    child.ops = Script::new(&words, &[], "").ops;
+                    child.ops = Script::new(&words, &[], "", "").ops;
                     (child.at, child.depth, child.ends_after) = (0, self.depth + 1, false);
                     let mut lines = Vec::new();
                     child.run(now, files, &mut |line| lines.push(line));
@@ -203,12 +221,8 @@ pub struct Exec {
 /// The longest that such a command is followed.
 const EXEC_MAX: Duration = Duration::from_secs(600);
 
-/// Runs a command to its end. A program that is not known here is taken to ask whether the service is well.
-pub fn exec(command: &[String], hostname: &str, healthy: bool, files: &mut Files, now: Time) -> Exec {
-    if !command.first().is_some_and(|word| is_known(word)) {
-        return Exec { code: i32::from(!healthy), output: String::new(), took: Duration::ZERO };
-    }
-    let mut script = Script::new(command, &[], hostname);
+/// Runs a script to its end.
+pub fn exec(mut script: Script, files: &mut Files, now: Time) -> Exec {
     let mut output = String::new();
     let mut took = Duration::ZERO;
     let mut print = |line: String| {
@@ -229,14 +243,14 @@ pub fn exec(command: &[String], hostname: &str, healthy: bool, files: &mut Files
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     /// What a script prints, how long it sleeps, and how it ends; `None` if it does not.
     fn run(text: &str) -> (Vec<String>, u64, Option<i32>) {
         let words = ["sh", "-c", text].map(str::to_owned);
-        let mut script = Script::new(&words, &[("GREETING".into(), "hello".into())], "web-1");
-        let (mut lines, mut slept, mut files) = (Vec::new(), Duration::ZERO, Files::new());
+        let mut script = Script::new(&words, &[("GREETING".into(), "hello".into())], "web-1", "/");
+        let (mut lines, mut slept, mut files) = (Vec::new(), Duration::ZERO, Files::default());
         for _ in 0..20 {
             match script.run(Time::ZERO + slept, &mut files, &mut |line| lines.push(line)) {
                 Turn::Sleeps(time, _) => slept += time,
@@ -247,7 +261,7 @@ mod tests {
         (lines, slept.as_secs(), None)
     }
 
-    fn prints(text: &str) -> String {
+    pub fn prints(text: &str) -> String {
         run(text).0.join("|")
     }
 
@@ -311,9 +325,9 @@ mod tests {
     #[test]
     fn a_trap_answers_sigterm() {
         let words = ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 1; done"].map(str::to_owned);
-        let mut script = Script::new(&words, &[], "web");
+        let mut script = Script::new(&words, &[], "web", "");
         assert_eq!(script.on_term(), OnTerm::Ignores);
-        script.run(Time::ZERO, &mut Files::new(), &mut |_| ());
+        script.run(Time::ZERO, &mut Files::default(), &mut |_| ());
         assert!(matches!(script.on_term(), OnTerm::Exits { code: 0, .. }));
     }
 }
