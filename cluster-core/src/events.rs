@@ -71,7 +71,7 @@ impl Recorder {
     /// The request that records a note: a new Event, or a higher count on the one that said the same; nothing if its
     /// source has told too much.
     pub fn request(&mut self, actor: &Actor, note: &EventNote, now: Time) -> Option<Request> {
-        let sources = Arc::make_mut(self.sources.entry(note.regarding.uid().into()).or_default());
+        let sources = Arc::make_mut(self.sources.get_or_default(note.regarding.uid().into()));
         let known = sources.iter().position(|source| source.actor == *actor);
         let index = known.unwrap_or_else(|| {
             push(sources, Source { actor: actor.clone(), tokens: BURST, refilled: now, groups: Vec::new() })

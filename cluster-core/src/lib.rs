@@ -13,6 +13,7 @@ pub mod disruption;
 pub mod events;
 pub mod faults;
 pub mod kubelet;
+mod map;
 pub mod network;
 pub mod node_selection;
 pub mod quota;
@@ -28,6 +29,4 @@ pub use cluster::{Cluster, Config};
 /// A crate of its own, because the types of all kinds take long to compile and seldom change.
 pub use cluster_api as api;
 
-/// A map without an order, which hashes alike in every run.
-pub(crate) type HashMap<K, V> =
-    imbl::GenericHashMap<K, V, rustc_hash::FxBuildHasher, imbl::shared_ptr::DefaultSharedPtr>;
+pub(crate) use map::HashMap;

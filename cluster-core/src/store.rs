@@ -57,10 +57,10 @@ pub struct Store {
     tables: imbl::Vector<Table>,
 }
 
-/// Why a write was not made.
 /// The objects of one kind.
 pub type Objects = imbl::OrdMap<Key, Object>;
 
+/// Why a write was not made.
 #[derive(Debug)]
 pub enum Refusal {
     Exists(Box<Object>),
@@ -214,16 +214,16 @@ impl Table {
     fn append(&mut self, change: &Arc<Change>, partition: Option<Name>) {
         self.log.push_back(change.clone());
         if let Some(value) = partition {
-            self.partitions.entry(value).or_default().push_back(change.clone());
+            self.partitions.get_or_default(value).push_back(change.clone());
         }
     }
 }
 
 /// The objects of one namespace of a map; all of them if it is empty.
 pub fn in_namespace<'a>(objects: &'a Objects, namespace: &'a str) -> impl Iterator<Item = &'a Object> {
-    let start = Key::new(namespace, "");
+    let first = if objects.is_empty() { Name::default() } else { namespace.into() };
     objects
-        .range(start..)
+        .range(Key::new(first, Name::default())..)
         .take_while(move |(key, _)| namespace.is_empty() || *key.namespace == *namespace)
         .map(|(_, object)| object)
 }

@@ -237,7 +237,7 @@ impl World {
         let id = self.next_subscription;
         self.next_subscription += 1;
         let interest = (watcher.kind.slot, Name::from(watcher.partition().unwrap_or_default()));
-        self.interested.entry(interest).or_default().push_back(id);
+        self.interested.get_or_default(interest).push_back(id);
         let component = subscriber.component();
         self.subscriptions.insert(id, Subscription { subscriber, component, watcher, scheduled: false });
         self.schedule(id);

@@ -36,7 +36,7 @@ struct Index(HashMap<Name, imbl::OrdSet<Key>>);
 
 impl Index {
     fn add(&mut self, value: Name, key: &Key) {
-        self.0.entry(value).or_default().insert(key.clone());
+        self.0.get_or_default(value).insert(key.clone());
     }
 
     fn remove(&mut self, value: &str, key: &Key) {
@@ -133,7 +133,7 @@ impl Cache {
             let owner = Name::from(owner.uid.as_str());
             let none = Labels::new();
             let labels = pod.metadata().labels.as_ref().unwrap_or(&none);
-            let groups = self.tallies.entry(owner.clone()).or_default();
+            let groups = self.tallies.get_or_default(owner.clone());
             let index = groups.iter().position(|(known, _)| known == labels).unwrap_or_else(|| {
                 groups.push((labels.clone(), Tally::default()));
                 groups.len() - 1

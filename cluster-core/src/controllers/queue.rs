@@ -64,7 +64,7 @@ impl Queue {
 
     /// Counts a failure and says how long to wait before the key is tried again.
     pub fn backoff(&mut self, key: &Key) -> Duration {
-        let failures = self.failures.entry(key.clone()).or_insert(0);
+        let failures = self.failures.get_or_default(key.clone());
         let wait = BACKOFF_MS_BASE.saturating_mul(1 << (*failures).min(30)).min(BACKOFF_MS_MAX);
         *failures += 1;
         Duration::from_millis(wait)

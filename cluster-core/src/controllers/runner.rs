@@ -132,7 +132,7 @@ impl Runner {
         self.listeners = HashMap::default();
         for (index, entry) in self.loops.iter().enumerate() {
             for (place, watch) in entry.watches.iter().enumerate() {
-                self.listeners.entry(watch.kind.slot).or_default().push((index, place));
+                self.listeners.get_or_default(watch.kind.slot).push((index, place));
             }
         }
         let kinds: Vec<KindRef> =
@@ -408,7 +408,7 @@ impl Runner {
             match send(write, &entry.actor, &causes, world) {
                 Ok(seen) => {
                     if let Some((slot, revision)) = seen {
-                        let unseen = entry.unseen.entry(key.clone()).or_default();
+                        let unseen = entry.unseen.get_or_default(key.clone());
                         unseen.retain(|(known, _)| *known != slot);
                         unseen.push((slot, revision));
                     }

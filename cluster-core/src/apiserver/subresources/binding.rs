@@ -40,7 +40,7 @@ pub fn handle(server: &mut ApiServer, request: &Request, moment: &mut Moment<'_>
         return Err(refused(&old, &format!("pod {name} has non-empty .spec.schedulingGates")));
     }
     let mut pod = old.clone();
-    let bound = server.pod_specs.bound.entry(target.into()).or_default();
+    let bound = server.pod_specs.bound.get_or_default(target.into());
     bound.run(&mut pod, |pod| pod.spec_mut::<Pod>().node_name = Some(target.to_owned()));
     pod.status_mut::<Pod>().nominated_node_name = None;
     merge_metadata(&mut pod, &body);
@@ -75,12 +75,11 @@ fn refused(pod: &Object, detail: &str) -> Status {
 
 /// Labels and annotations of a binding become the pod's.
 fn merge_metadata(pod: &mut Object, binding: &Value) {
-    let map = |field: &str| binding.pointer(&format!("/metadata/{field}")).and_then(Value::as_object);
-    let texts = |field: &str| {
-        let entries = map(field).into_iter().flatten();
+    let texts = |pointer: &str| {
+        let entries = binding.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
         entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect::<Vec<_>>()
     };
-    let (labels, annotations) = (texts("labels"), texts("annotations"));
+    let (labels, annotations) = (texts("/metadata/labels"), texts("/metadata/annotations"));
     if !labels.is_empty() {
         pod.metadata_mut().labels.get_or_insert_default().extend(labels);
     }

@@ -1,42 +1,62 @@
 //! What is wrong with which field: paths such as `spec.containers[0].name`, and the list of causes in the order in which
 //! they were found.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use k8s_openapi::serde::Serialize;
 use serde_json::Value;
+use smallvec::SmallVec;
 
 use crate::api::status::Cause;
 
-/// The place of a field, as the API writes it: `spec.volumes[2].emptyDir.sizeLimit`, `data[key]`.
+/// The place of a field, as the API writes it: `spec.volumes[2].emptyDir.sizeLimit`, `data[key]`. Every check of every
+/// write makes some and hardly any is ever read, so those of usual length need no memory of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path(String);
+pub struct Path(SmallVec<[u8; 62]>);
 
 impl Path {
     /// A path from the root of the object. It may have several steps: `metadata.labels`.
     pub fn new(path: &str) -> Path {
-        Path(path.to_owned())
+        Path(path.as_bytes().into())
     }
 
     /// A field of the object here; `field` may have several steps.
     pub fn child(&self, field: &str) -> Path {
-        if self.0.is_empty() { Path::new(field) } else { Path(format!("{}.{field}", self.0)) }
+        let dot = if self.0.is_empty() { "" } else { "." };
+        self.with([dot, field, ""])
     }
 
     /// An item of the list here.
     pub fn index(&self, index: usize) -> Path {
-        Path(format!("{}[{index}]", self.0))
+        let mut path = self.clone();
+        // Writing to memory can't fail.
+        let _ = write!(path, "[{index}]");
+        path
     }
 
     /// An entry of the map here.
     pub fn key(&self, key: &str) -> Path {
-        Path(format!("{}[{key}]", self.0))
+        self.with(["[", key, "]"])
+    }
+
+    fn with(&self, texts: [&str; 3]) -> Path {
+        let mut path = self.clone();
+        texts.iter().for_each(|text| path.0.extend_from_slice(text.as_bytes()));
+        path
+    }
+}
+
+impl Write for Path {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
     }
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+        let path = str::from_utf8(&self.0).map_err(|_| fmt::Error)?;
+        f.write_str(if path.is_empty() { "<nil>" } else { path })
     }
 }
 
