@@ -1,20 +1,20 @@
-//! `curl`: one HTTP request that travels, from outside of the cluster or, typed in a node's shell, from that node.
+//! `curl`: HTTP requests that travel over one connection, from outside of the cluster or, typed in a node's shell, from that node.
 //! <https://curl.se/docs/manpage.html>
 
 use std::time::Duration;
 
-use cluster_core::network::connect::{Options, Origin};
+use cluster_core::network::connect::{Options, Origin, Session};
 
 use super::{Context, Program};
 
 pub struct Curl;
 
-const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [-H 'Host: NAME'] [--resolve HOST:PORT:ADDRESS] [--max-time SECONDS] URL";
+const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [-H 'Host: NAME'] [--resolve HOST:PORT:ADDRESS] [--max-time SECONDS] URL...";
 
 /// What the line asks for.
 #[derive(Debug, Default, PartialEq)]
 struct Wish {
-    url: String,
+    urls: Vec<String>,
     silent: bool,
     show_errors: bool,
     headers: bool,
@@ -43,7 +43,7 @@ impl Program for Curl {
     }
 }
 
-/// Makes the request that a curl line asks for, from a place.
+/// Makes the requests that a curl line asks for, from a place; the last one decides on the exit code.
 pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i32 {
     let wish = match parse(args) {
         Ok(wish) => wish,
@@ -52,12 +52,22 @@ pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i
             return 2;
         }
     };
+    let mut session = Session::default();
+    let mut code = 0;
+    for url in &wish.urls {
+        code = fetch(url, &wish, &mut session, origin, context);
+    }
+    code
+}
+
+/// Fetches one URL, over the connection that is still open if it leads there.
+fn fetch(url: &str, wish: &Wish, session: &mut Session, origin: &Origin, context: &mut Context<'_>) -> i32 {
     let Some(cluster) = context.api.cluster() else {
         context.error_line("curl: connections travel only in the simulated cluster");
         return 7;
     };
-    let (url, host) = wish.resolved();
-    let connection = cluster.connect(origin, &url, &Options { timeout: wish.max_time, host });
+    let (reached, host) = wish.resolved(url);
+    let connection = cluster.connect_again(session, origin, &reached, &Options { timeout: wish.max_time, host });
     cluster.advance(connection.took, |_| true);
     let mut text = String::new();
     let code = match &connection.result {
@@ -75,7 +85,7 @@ pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i
         Err(failure) => {
             if !wish.silent || wish.show_errors {
                 let code = failure.curl_exit_code();
-                let (host, port) = place(&wish.url);
+                let (host, port) = place(url);
                 let took = connection.took.as_millis();
                 let words = match code {
                     7 => format!("Failed to connect to {host} port {port} after {took} ms: {failure}"),
@@ -95,15 +105,15 @@ pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i
 
 impl Wish {
     /// The URL with the address in place of a name that `--resolve` tells of, and the host that the request names.
-    fn resolved(&self) -> (String, Option<String>) {
-        let (host, port) = place(&self.url);
+    fn resolved(&self, url: &str) -> (String, Option<String>) {
+        let (host, port) = place(url);
         let place = format!("{host}:{port}:");
         match self.resolve.as_deref().and_then(|told| told.strip_prefix(place.as_str())) {
             Some(address) => {
                 let named = self.host.clone().unwrap_or_else(|| host.to_owned());
-                (self.url.replacen(host, address, 1), Some(named))
+                (url.replacen(host, address, 1), Some(named))
             }
-            None => (self.url.clone(), self.host.clone()),
+            None => (url.to_owned(), self.host.clone()),
         }
     }
 }
@@ -152,10 +162,10 @@ fn parse(args: &[String]) -> Result<Wish, String> {
                     }
                 }
             }
-            url => url.clone_into(&mut wish.url),
+            url => wish.urls.push(url.to_owned()),
         }
     }
-    if wish.url.is_empty() { Err("no URL specified".into()) } else { Ok(wish) }
+    if wish.urls.is_empty() { Err("no URL specified".into()) } else { Ok(wish) }
 }
 
 #[cfg(test)]
@@ -190,11 +200,13 @@ mod tests {
 
     #[test]
     fn a_name_can_be_told_apart_from_the_address() {
-        let wish =
-            |line: &str| parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).unwrap().resolved();
+        let wish = |line: &str| {
+            let wish = parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).unwrap();
+            wish.resolved(&wish.urls[0])
+        };
         let told = wish("--resolve web.io:80:192.168.0.200 http://web.io/a");
         assert_eq!(told, ("http://192.168.0.200/a".to_owned(), Some("web.io".to_owned())));
         let header = ["-H", "Host: web.io", "192.168.0.200"].map(str::to_owned);
-        assert_eq!(parse(&header).unwrap().resolved().1, Some("web.io".to_owned()));
+        assert_eq!(parse(&header).unwrap().resolved("192.168.0.200").1, Some("web.io".to_owned()));
     }
 }
