@@ -15,10 +15,10 @@ use crate::api::request::{Request, Response};
 use crate::api::status::Status;
 use crate::api::user::User;
 use crate::api::{Key, Name};
-use crate::apiserver::ApiServer;
 use crate::apiserver::access::tokens::{self, SharedSigner};
 use crate::apiserver::access::{self, Attributes, bootstrap};
 use crate::apiserver::watching::OpenWatch;
+use crate::apiserver::{ApiServer, record_unchanged};
 use crate::clock::{Class, Time};
 use crate::controllers;
 use crate::controllers::controller::Controller;
@@ -500,6 +500,12 @@ impl Cluster {
     pub fn record_cell(&mut self, text: &str) -> Sequence {
         let what = What::Cell(text.into());
         self.world.record(&"learner".into(), Causes::None, what)
+    }
+
+    /// Notes a read that was granted, with its reason. Most reads are not worth an entry; one that a person spelt out is.
+    pub fn record_read(&mut self, request: &Request) {
+        let now = self.now();
+        record_unchanged(&mut self.world.trace, now, request, 200, request.reason.clone());
     }
 
     /// Notes a fault, a repair, a component stopped or started.

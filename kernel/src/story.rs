@@ -90,7 +90,7 @@ fn deed(entry: &Entry, japanese: bool) -> Option<(String, String)> {
     let say = |ja: &str, en: &str| if japanese { ja.to_owned() } else { en.to_owned() };
     match &entry.what {
         What::Request(write) if write.is_write() => write_deed(write, japanese),
-        What::Request(refused) if !is_routine(refused) && !matches!(refused.code, 404 | 409) => Some((
+        What::Request(refused) if !is_routine(refused) && !matches!(refused.code, 200 | 404 | 409) => Some((
             format!("{} {} ({})", say("拒否された", "was refused"), refused.verb.as_str(), refused.code),
             match &*refused.key.name {
                 "" => refused.kind.resource.to_string(),

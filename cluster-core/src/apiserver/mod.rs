@@ -234,13 +234,18 @@ fn answer(object: Object) -> Response {
 }
 
 pub fn record_refusal(trace: &mut Trace, now: Time, request: &Request, status: &Status) {
+    record_unchanged(trace, now, request, status.code, Name::from(status.message.as_str()));
+}
+
+/// Records a request that has changed nothing.
+pub fn record_unchanged(trace: &mut Trace, now: Time, request: &Request, code: u16, reason: Name) {
     let entry = RequestEntry {
         verb: request.verb,
         kind: request.kind.clone(),
         key: refused_key(request),
         subresource: request.subresource,
-        code: status.code,
-        reason: Name::from(status.message.as_str()),
+        code,
+        reason,
         revision: 0,
         before: None,
         after: None,

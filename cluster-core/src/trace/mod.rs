@@ -26,7 +26,7 @@ pub struct Entry {
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// A request that could change something, granted or refused.
+    /// A request that could change something, granted or refused; or a read that was refused, or spelt out by its path.
     Request(Box<RequestEntry>),
     /// A controller looked at a key, with the number of writes it then wanted and the runner's word on a refusal.
     Reconcile { key: Key, kind: Name, writes: usize, note: Name },
@@ -53,7 +53,7 @@ pub struct RequestEntry {
     pub subresource: &'static str,
     /// The HTTP code of the answer.
     pub code: u16,
-    /// Why the actor did this, in its own words; for a refusal, the server's message.
+    /// Why the actor did this, in its own words; for a refusal, the server's message. Of kubectl it is the command.
     pub reason: Name,
     /// The store's revision after the write; 0 if nothing changed.
     pub revision: u64,

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use cluster_core::api::request::Verb;
 use cluster_core::apiserver::watching::Batch;
 
 use super::client;
@@ -34,6 +35,7 @@ pub fn uri(call: &Call<'_, '_>) -> Result<Option<String>, Failure> {
 
 pub fn send(call: &mut Call<'_, '_>, method: &Method, uri: &str) -> Outcome {
     let text = call.text_of_file()?;
+    call.command = format!("{} --raw {uri}", call.command);
     let Some(cluster) = call.context.api.cluster() else {
         return message("--raw is understood by the cluster of a notebook only");
     };
@@ -42,7 +44,19 @@ pub fn send(call: &mut Call<'_, '_>, method: &Method, uri: &str) -> Outcome {
         return watch(call, &asked);
     }
     let response = call.send(asked.request.clone())?;
+    if matches!(asked.request.verb, Verb::Get | Verb::List) {
+        note(call, &asked)?;
+    }
     call.line(asked.answer(response));
+    Ok(())
+}
+
+/// Enters a read into the record: whoever spells out its path wants to see it there.
+fn note(call: &mut Call<'_, '_>, asked: &Asked) -> Outcome {
+    let request = call.signed(asked.request.clone())?;
+    if let Some(cluster) = call.context.api.cluster() {
+        cluster.record_read(&request);
+    }
     Ok(())
 }
 
@@ -61,7 +75,7 @@ fn watch(call: &mut Call<'_, '_>, asked: &Asked) -> Outcome {
         };
         call.context.print(text);
         if is_over || !call.context.api.wait(GLANCE) {
-            return Ok(());
+            return note(call, asked);
         }
     }
 }
