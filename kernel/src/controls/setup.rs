@@ -96,10 +96,14 @@ pub fn predict(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
     let language = session.language();
     let locked = session.predictions.iter().find(|(known, _)| known == question).map(|(_, first)| first.clone());
     let text = match locked {
-        Some(first) if first != answer => match language {
-            Language::Ja => format!("予想はもう書き留めてあります（{first}）。最初のものが残ります\n"),
-            Language::En => format!("your prediction is locked in already ({first}); the first one stays\n"),
-        },
+        Some(first) if first != answer => {
+            // A cluster that was gone back to knows nothing of the first one.
+            session.cluster.record_cell(&format!("%predict {question}: {first}"));
+            match language {
+                Language::Ja => format!("予想はもう書き留めてあります（{first}）。最初のものが残ります\n"),
+                Language::En => format!("your prediction is locked in already ({first}); the first one stays\n"),
+            }
+        }
         _ => match language {
             Language::Ja => format!("予想「{question}」: {answer}。書き留めました\n"),
             Language::En => format!("prediction '{question}': {answer}. Locked in\n"),

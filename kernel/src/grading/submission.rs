@@ -4,8 +4,12 @@ use nbformat::v4::{Cell, Notebook};
 
 use super::exercise;
 
-/// Controls that talk about an exercise and are no part of an answer.
+/// Controls that talk about an exercise and are no part of an answer. They stay in it as comments: what is named by its
+/// number in the record, or gone back by so many cells, keeps its place.
 const ABOUT: [&str; 2] = ["hint", "check"];
+
+/// The control whose first word counts.
+const PREDICT: &str = "%predict ";
 
 /// The answer to one exercise: code cells with their ids, in order.
 #[derive(Debug, Default, PartialEq)]
@@ -17,7 +21,8 @@ pub struct Submission {
 
 /// The answers in a notebook, in the order in which their exercises first appear. An exercise begins at a line
 /// `%exercise ID`, where the lab makes a new cluster, and so at the last such line if it was begun again; a notebook
-/// without such lines names its exercise in its metadata (`"kernetes": {"exercise": ID}`).
+/// without such lines names its exercise in its metadata (`"kernetes": {"exercise": ID}`). What was predicted before an
+/// exercise was begun again stays predicted.
 /// With `asked` there is one answer: that exercise's cells, or all if no line begins it.
 pub fn submissions(notebook: &Notebook, asked: Option<&str>) -> Vec<Submission> {
     let mut found = Vec::new();
@@ -31,7 +36,7 @@ pub fn submissions(notebook: &Notebook, asked: Option<&str>) -> Vec<Submission> 
                     text.clear();
                     current = Some(begin(&mut found, exercise.trim()));
                 }
-                Some((name, _)) if ABOUT.contains(&name) => {}
+                Some((name, _)) if ABOUT.contains(&name) => text.push_str(&format!("# {line}")),
                 _ => text.push_str(line),
             }
         }
@@ -62,7 +67,10 @@ fn begin(found: &mut Vec<Submission>, name: &str) -> usize {
     let exercise = exercise::find(name).map_or(name, |exercise| exercise.id.as_str());
     match found.iter().position(|submission| submission.exercise == exercise) {
         Some(index) => {
-            found[index].cells.clear();
+            for (_, text) in &mut found[index].cells {
+                *text = text.split_inclusive('\n').filter(|line| line.starts_with(PREDICT)).collect();
+            }
+            found[index].cells.retain(|(_, text)| !text.is_empty());
             index
         }
         None => {
@@ -123,12 +131,29 @@ mod tests {
 
     #[test]
     fn an_exercise_begins_at_its_line_and_again_at_the_next_one() {
-        let cells =
-            ["# before", "%exercise a\nkubectl run x", "%hint", "%exercise b\n", "one", "%exercise a", "two\n%check\n"];
+        let cells = [
+            "# before",
+            "%exercise a\nkubectl run x",
+            "%hint",
+            "%exercise b\n",
+            "one",
+            "%exercise a",
+            "two\n%check\n",
+            "%hint",
+        ];
         let notebook = notebook(serde_json::json!({}), &cells);
-        assert_eq!(found(&notebook, None), [answer("a", &["two\n"]), answer("b", &["one"])]);
+        let again = ["two\n# %check\n", "# %hint"];
+        assert_eq!(found(&notebook, None), [answer("a", &again), answer("b", &["one"])]);
         assert_eq!(found(&notebook, Some("b")), [answer("b", &["one"])]);
-        assert_eq!(found(&notebook, Some("c")), [answer("c", &["# before", "kubectl run x", "one", "two\n"])]);
+        let all = ["# before", "kubectl run x", "# %hint", "one", "two\n# %check\n", "# %hint"];
+        assert_eq!(found(&notebook, Some("c")), [answer("c", &all)]);
+    }
+
+    #[test]
+    fn who_begins_again_has_predicted_already() {
+        let cells = ["%exercise a", "%predict x: gone\nkubectl run x", "%exercise a", "%predict x: back", "two"];
+        let notebook = notebook(serde_json::json!({}), &cells);
+        assert_eq!(found(&notebook, None), [answer("a", &["%predict x: gone\n", "%predict x: back", "two"])]);
     }
 
     #[test]
