@@ -12,6 +12,7 @@ mod who;
 
 use cluster_core::trace::{Sequence, What};
 
+pub use self::faults::PROXY_MODES;
 use crate::output::{CellError, Sink};
 use crate::session::Session;
 use crate::settings::Language;

@@ -59,7 +59,7 @@ fn ten_minutes() -> Duration {
     Duration::from_secs(600)
 }
 
-fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+pub fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     SignedDuration::deserialize(deserializer).map(SignedDuration::unsigned_abs)
 }
 

@@ -20,17 +20,25 @@ macro_rules! source {
 pub const SOURCES: &[(&str, &str)] = &[
     source!("01-keep-three"),
     source!("02-the-same-as-json"),
+    source!("03-without-a-verb"),
+    source!("04-a-key-in-etcd"),
+    source!("05-four-boxes"),
     source!("06-service-selector"),
     source!("07-honest-readiness"),
     source!("08-two-in-one-pod"),
+    source!("09-who-healed-it"),
     source!("10-bind-by-hand"),
     source!("11-no-room"),
     source!("14-back-to-the-first"),
     source!("15-names-and-disks"),
     source!("16-one-on-each-node"),
     source!("17-emptying-a-node"),
+    source!("18-an-ingress-that-stands-still"),
     source!("20-one-node-differs"),
     source!("21-one-dead-part"),
+    source!("22-two-writers"),
+    source!("23-whose-field"),
+    source!("24-cut-off"),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -41,8 +49,8 @@ pub struct Exercise {
     pub id: String,
     /// Says what it is about without giving the answer away.
     pub title: Words,
-    /// The seed decides which of these `$[drawn]` stands for in `start` and `answers`. What a learner finds out holds at that
-    /// seed alone, so that such an exercise is graded at one.
+    /// The seed decides which of these `$[drawn]` stands for in `start` and `answers`, and `$[drawn 1]` for its first word.
+    /// What a learner finds out holds at that seed alone, so that such an exercise is graded at one.
     #[serde(default)]
     pub drawn: Vec<String>,
     /// Cells that are run on a fresh cluster before the learner begins.
@@ -119,7 +127,10 @@ impl Exercise {
     /// A cell of the start or of an answer, at a seed.
     pub fn cell(&self, text: &str, seed: u64) -> String {
         let index = seed.checked_rem(self.drawn.len() as u64).unwrap_or(0) as usize;
-        text.replace("$[drawn]", self.drawn.get(index).map_or("", String::as_str))
+        let drawn = self.drawn.get(index).map_or("", String::as_str);
+        let cell = text.replace("$[drawn]", drawn);
+        let words = (1..).zip(drawn.split_whitespace());
+        words.fold(cell, |cell, (number, word)| cell.replace(&format!("$[drawn {number}]"), word))
     }
 
     /// The number that its id begins with.

@@ -4,6 +4,7 @@
 //! learner's cluster (`lab.rs`), also after faults (`faults/`). A grade is a replay (`replay.rs`) of the cells that
 //! answer an exercise (`submission.rs`), whose verdict (`verdict.rs`) the reports tell (`reports/`).
 
+mod answer;
 pub mod check;
 pub mod exercise;
 mod faults;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use cluster_core::Cluster;
 use cluster_core::api::Key;
+use cluster_core::api::kind::KindRef;
 use cluster_core::api::object::Object;
 use cluster_core::api::selector::Selector;
 use k8s_openapi::api::core::v1::Pod;
@@ -63,6 +64,11 @@ impl ObjectName {
     pub fn find<'a>(&self, cluster: &'a Cluster) -> Option<&'a Object> {
         let kind = cluster.kinds().find(|kind| *kind.singular == *self.kind)?;
         cluster.store().get(kind, &Key::new("default", self.name.as_str()))
+    }
+
+    /// True if this is its kind and key.
+    pub fn names(&self, kind: &KindRef, key: &Key) -> bool {
+        *kind.singular == *self.kind && &*key.namespace == "default" && *key.name == *self.name
     }
 
     /// What is told when it is not there.

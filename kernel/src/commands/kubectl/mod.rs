@@ -18,6 +18,7 @@ mod verbs;
 use super::{Context, Program};
 use failure::Failure;
 pub use flags::{Parsed, global as global_flags};
+pub use verbs::LAST_APPLIED;
 use verb::{Call, Verb};
 
 /// The first words that kubectl understands.

@@ -3,7 +3,10 @@
 mod containers;
 mod delete_pods;
 mod image;
+mod lag;
+mod limits;
 mod nodes;
+mod proxy_mode;
 mod restart;
 
 use std::fmt::Debug;
@@ -24,9 +27,13 @@ pub trait Fault: Debug + Send + Sync {
 /// All faults, by the key that an exercise writes.
 pub const ALL: &[Kind<dyn Fault>] = &[
     Kind { name: "add-node", read: |value| Ok(Box::new(parameters::<nodes::AddNode>(value)?)) },
+    Kind { name: "autoscaler-min", read: |value| Ok(Box::new(parameters::<limits::AutoscalerMin>(value)?)) },
+    Kind { name: "bring-back", read: |value| Ok(Box::new(parameters::<nodes::BringBack>(value)?)) },
     Kind { name: "crash", read: |value| Ok(Box::new(parameters::<containers::Crash>(value)?)) },
     Kind { name: "delete-pods", read: |value| Ok(Box::new(parameters::<delete_pods::DeletePods>(value)?)) },
     Kind { name: "image", read: |value| Ok(Box::new(parameters::<image::Image>(value)?)) },
+    Kind { name: "lag", read: |value| Ok(Box::new(parameters::<lag::Lag>(value)?)) },
+    Kind { name: "proxy-mode", read: |value| Ok(Box::new(parameters::<proxy_mode::ProxyMode>(value)?)) },
     Kind { name: "restart", read: |value| Ok(Box::new(parameters::<restart::Restart>(value)?)) },
     Kind { name: "unhealthy", read: |value| Ok(Box::new(parameters::<containers::Unhealthy>(value)?)) },
     Kind { name: "untaint", read: |value| Ok(Box::new(parameters::<nodes::Untaint>(value)?)) },

@@ -1,4 +1,5 @@
-//! `add-node: node-4` and `untaint: node-3`: a machine joins, and a node loses its taints.
+//! `add-node: node-4`, `untaint: node-3` and `bring-back: node-1`: a machine joins, a node loses its taints, and a machine has
+//! power and reaches the control plane, whatever was wrong with it.
 
 use cluster_core::Cluster;
 use cluster_core::api::Key;
@@ -20,6 +21,12 @@ pub struct AddNode {
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Untaint {
+    node: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct BringBack {
     node: String,
 }
 
@@ -47,5 +54,17 @@ impl Fault for Untaint {
 
     fn words(&self) -> Words {
         Words::new(format!("{} のtaintの除去", self.node), format!("the removal of the taints of {}", self.node))
+    }
+}
+
+impl Fault for BringBack {
+    fn strike(&self, cluster: &mut Cluster) -> Result<(), Words> {
+        cluster.heal(&self.node);
+        cluster.power_on(&self.node);
+        Ok(())
+    }
+
+    fn words(&self) -> Words {
+        Words::new(format!("{} の復帰", self.node), format!("the return of {}", self.node))
     }
 }
