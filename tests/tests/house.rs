@@ -71,6 +71,11 @@ fn text(file: &str) -> Option<String> {
     String::from_utf8(fs::read(root().join(file)).expect(file)).ok()
 }
 
+/// A crate's tests from outside see only what is public, and may use what the crate may not.
+fn is_outside(file: &str) -> bool {
+    file.starts_with("cluster-core/tests/")
+}
+
 /// The lines of code with their numbers: comments may name what code may not, and so may the tests at a file's foot.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
@@ -112,7 +117,7 @@ fn assert_none(found: Vec<String>) {
 #[test]
 fn folders_do_not_touch_what_is_not_theirs() {
     let mut found = Vec::new();
-    for file in files().iter().filter(|file| file.ends_with(".rs")) {
+    for file in files().iter().filter(|file| file.ends_with(".rs") && !is_outside(file)) {
         let text = text(file).unwrap_or_default();
         for (place, words) in ABSENCES.iter().filter(|(place, _)| Path::new(file).starts_with(place)) {
             for (number, line) in code(&text) {
