@@ -49,20 +49,19 @@ impl Worker {
         // The watch will tell that it is gone.
         let Some(mut pod) = known else { return };
         let status = self.build(&pod, turn);
-        let is_let_go = turn.hollow && pod.is_terminating();
+        let is_terminating = pod.is_terminating();
+        let is_let_go = turn.hollow && is_terminating;
         if status != *pod.status::<Pod>() && !is_let_go {
             pod.set_status_part(Arc::new(status));
             let request = Request::update_status(turn.actor, pod).because("reports on the pod");
             match turn.world.request(request.caused_by(self.causes.clone())) {
-                Ok(answer) => {
-                    if let Some(pod) = answer.object() {
-                        self.pod = pod;
-                    }
-                }
+                Ok(answer) => self.told = answer.object().map(|pod| pod.status_part().clone()),
                 Err(_) => return self.send_later(turn),
             }
+        } else {
+            self.told = Some(pod.status_part().clone());
         }
-        if self.stage == Stage::Stopped && self.pod.is_terminating() {
+        if self.stage == Stage::Stopped && is_terminating {
             self.confirm(turn);
         }
     }

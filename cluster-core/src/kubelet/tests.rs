@@ -471,6 +471,34 @@ fn after_a_silence_the_node_is_reported_on_with_the_next_heartbeat() {
 }
 
 #[test]
+fn what_somebody_else_says_of_readiness_is_put_right() {
+    let mut cluster = cluster();
+    run(&mut cluster, json!({}), json!({"image": "nginx:1.27"}));
+    settle(&mut cluster);
+    let mut silent = cluster.get::<Pod>("default", "web").unwrap().clone();
+    for condition in silent.status_mut::<Pod>().conditions.iter_mut().flatten().filter(|known| known.type_ == "Ready") {
+        condition.status = "False".into();
+    }
+    cluster.request(Request::update_status(&"node-lifecycle-controller".into(), silent)).unwrap();
+    assert_eq!(condition(&cluster, "Ready"), "False");
+    settle(&mut cluster);
+    assert_eq!(condition(&cluster, "Ready"), "True");
+}
+
+#[test]
+fn a_deletion_right_before_a_status_is_heard_of() {
+    let mut cluster = cluster();
+    cluster.settings_mut().watch = (Duration::from_secs(1), Duration::from_secs(1));
+    run(&mut cluster, json!({}), json!({"image": "nginx:1.27"}));
+    while cluster.machine("node-1").unwrap().runtime.containers().all(|(_, container)| !container.is_running()) {
+        cluster.step();
+    }
+    delete(&mut cluster);
+    advance(&mut cluster, 60);
+    assert_eq!(phase(&cluster), "gone");
+}
+
+#[test]
 fn a_new_image_replaces_the_container() {
     let mut cluster = cluster();
     run(&mut cluster, json!({}), json!({"image": "nginx:1.27"}));

@@ -11,7 +11,7 @@ use super::ephemeral;
 use super::probes::Probes;
 use super::volumes::Mounting;
 use super::{Task, Turn};
-use crate::api::object::Object;
+use crate::api::object::{Object, Part};
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::runtime::Runtime;
@@ -29,6 +29,8 @@ pub struct Worker {
     /// What the next status is about.
     pub(super) causes: Causes,
     pub(super) status_due: bool,
+    /// The status that the API had when this kubelet last wrote or read it.
+    pub(super) told: Option<Part>,
     pub(super) start_time: Time,
     /// When this kubelet first saw it: its probes tick from then on.
     pub(super) seen_at: Time,
@@ -176,6 +178,7 @@ impl Worker {
             slots,
             causes,
             status_due: false,
+            told: None,
             start_time,
             seen_at: now,
             gone: false,
@@ -275,7 +278,13 @@ impl Worker {
             self.causes.merge(&causes);
             return self.terminate(turn);
         }
-        if Arc::ptr_eq(before.metadata_arc(), self.pod.metadata_arc()) && self.spec().readiness_gates.is_none() {
+        let is_own = self.told.as_ref().is_none_or(|told| Arc::ptr_eq(told, self.pod.status_part()));
+        if !is_own && (!turn.hollow || self.spec().readiness_gates.is_some()) {
+            // Somebody else wrote into the status: what is the kubelet's to say is said again.
+            self.causes.merge(&causes);
+            self.status_changed(0, turn);
+        }
+        if Arc::ptr_eq(before.metadata_arc(), self.pod.metadata_arc()) {
             return;
         }
         if self.pod.is_terminating() {
@@ -291,9 +300,6 @@ impl Worker {
             self.causes.merge(&causes);
             self.restart_changed(turn);
             self.add_ephemeral(turn);
-            self.status_changed(0, turn);
-        } else if self.spec().readiness_gates.is_some() && !before.same_status(&self.pod) {
-            self.causes.merge(&causes);
             self.status_changed(0, turn);
         }
     }

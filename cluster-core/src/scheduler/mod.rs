@@ -157,7 +157,10 @@ impl Scheduler {
                 }
             }
             Wake::Bind(_, key) => self.bind(&key, world),
-            Wake::BackoffEnd(_) => self.backoff_alarm = None,
+            Wake::BackoffEnd(_) => {
+                self.backoff_alarm = None;
+                self.queue.end_backoff(world.now);
+            }
             Wake::Flush(_) => {
                 self.flush_alarm = None;
                 self.queue.flush(world.now);

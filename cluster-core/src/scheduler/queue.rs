@@ -130,7 +130,8 @@ impl Queue {
         self.backing_off.get_min().map(|((until, _), _)| *until)
     }
 
-    fn end_backoff(&mut self, now: Time) {
+    /// Pods that have backed off long enough are active again.
+    pub fn end_backoff(&mut self, now: Time) {
         while let Some(((until, _), key)) = self.backing_off.get_min()
             && *until <= now
         {

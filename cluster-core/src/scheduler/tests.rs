@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::request::{Body, Request, Verb};
+use crate::faults::{Edge, Effect, Rule};
 use crate::{Cluster, Config};
 use std::time::Duration;
 
@@ -362,6 +363,27 @@ fn preemption_spares_whom_a_budget_keeps() {
     cluster.settle(Duration::from_secs(5), |_| true);
     let leaves = |name: &str| cluster.get::<Pod>("default", name).is_none_or(Object::is_terminating);
     assert_eq!((leaves("kept"), leaves("free")), (false, true));
+}
+
+#[test]
+fn a_binding_that_fails_is_tried_again_after_a_while() {
+    let mut cluster = cluster();
+    node(&mut cluster, "a", "2", json!({}));
+    let fails = Rule {
+        edge: Edge::Request,
+        component: "kube-scheduler".into(),
+        kind: "pods".into(),
+        name: "".into(),
+        effect: Effect::Drop,
+        times: Some(2),
+        until: None,
+    };
+    cluster.add_rule(fails, "bindings fail");
+    pod(&mut cluster, "p", json!({}), json!({}));
+    cluster.advance(Duration::from_millis(900), |_| true);
+    assert_eq!(node_of(&cluster, "p"), None);
+    cluster.advance(Duration::from_secs(10), |_| true);
+    assert_eq!(node_of(&cluster, "p").as_deref(), Some("a"));
 }
 
 #[test]

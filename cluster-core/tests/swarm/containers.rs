@@ -35,7 +35,9 @@ impl Running {
         // What lost its power runs no more, though nobody heard it end.
         running.retain(|(node, uid)| {
             let runtime = cluster.machine(node).map(|machine| &machine.runtime);
-            runtime.is_some_and(|runtime| runtime.containers().any(|(_, known)| known.identity.pod_uid == *uid && known.is_running()))
+            runtime.is_some_and(|runtime| {
+                runtime.containers().any(|(_, known)| known.identity.pod_uid == *uid && known.is_running())
+            })
         });
         let is_ordinal = cluster
             .get::<Pod>(&of.pod.namespace, &of.pod.name)

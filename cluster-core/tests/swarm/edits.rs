@@ -188,7 +188,8 @@ fn adoptable_pod(run: &mut Run) -> Option<String> {
     let body = of.to_json();
     let template = body.pointer("/spec/template")?;
     let name = run.name("stray");
-    let pod = json!({"metadata": {"name": name, "labels": template.pointer("/metadata/labels")}, "spec": template["spec"]});
+    let pod =
+        json!({"metadata": {"name": name, "labels": template.pointer("/metadata/labels")}, "spec": template["spec"]});
     Some(run.create("Pod", &of.key.namespace, pod))
 }
 
@@ -201,7 +202,8 @@ fn relabel_set(run: &mut Run) -> Option<String> {
 }
 
 fn hold(run: &mut Run) -> Option<String> {
-    let kinds = ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job", "Service", "ConfigMap", "PersistentVolumeClaim"];
+    let kinds =
+        ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job", "Service", "ConfigMap", "PersistentVolumeClaim"];
     let of = run.pick_object(&kinds)?;
     let mut finalizers = of.metadata().finalizers.clone().unwrap_or_default();
     finalizers.push(HOLD.to_owned());
@@ -383,6 +385,13 @@ pub fn make_possible(run: &mut Run) {
     for of in run.objects(&["Deployment"]) {
         if of.spec::<k8s_openapi::api::apps::v1::Deployment>().paused == Some(true) {
             run.patch(&of, json!({"spec": {"paused": false}}));
+        }
+    }
+    // A pod that was released keeps its name from a StatefulSet that wants it again.
+    for pod in run.objects(&["Pod"]).iter().filter(|pod| pod.controller().is_none() && pod.key.name.starts_with("db-"))
+    {
+        if !pod.is_terminating() {
+            run.delete(pod, None, None);
         }
     }
     // Undoing a template does not repair a pod that is stuck with it.

@@ -32,7 +32,11 @@ const LISTS_ANEW: &str = "kube-controller-manager";
 
 fn switch(run: &mut Run, component: &str) -> String {
     let stopped = run.cluster.is_stopped(component);
-    if stopped { run.cluster.start(component) } else { run.cluster.stop(component) };
+    if stopped {
+        run.cluster.start(component)
+    } else {
+        run.cluster.stop(component)
+    };
     format!("{component} {}", if stopped { "starts" } else { "stops" })
 }
 
@@ -88,7 +92,11 @@ fn switch_kubelet(run: &mut Run) -> Option<String> {
 fn power(run: &mut Run) -> Option<String> {
     let node = node(run);
     let powered = run.cluster.machine(&node)?.powered;
-    if powered { run.cluster.power_off(&node) } else { run.cluster.power_on(&node) };
+    if powered {
+        run.cluster.power_off(&node)
+    } else {
+        run.cluster.power_on(&node)
+    };
     Some(format!("{node} {}", if powered { "loses power" } else { "gets power" }))
 }
 
@@ -123,7 +131,17 @@ fn sicken(run: &mut Run) -> Option<String> {
 
 /// A kind that matters; nothing means any.
 fn a_kind(run: &mut Run) -> &'static str {
-    run.one(&["", "pods", "pods", "replicasets", "endpointslices", "nodes", "jobs", "persistentvolumeclaims", "services"])
+    run.one(&[
+        "",
+        "pods",
+        "pods",
+        "replicasets",
+        "endpointslices",
+        "nodes",
+        "jobs",
+        "persistentvolumeclaims",
+        "services",
+    ])
 }
 
 fn lose_events(run: &mut Run) -> Option<String> {

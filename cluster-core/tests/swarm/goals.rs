@@ -10,12 +10,13 @@ use cluster_core::controllers::pods::{claims, is_active, is_finished, is_ready};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
-    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, ResourceQuota, Service,
+    Endpoints, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, ResourceQuota,
+    Service,
 };
 use k8s_openapi::api::discovery::v1::{EndpointConditions, EndpointSlice};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
-use crate::run::Run;
+use crate::run::{NAMESPACES, Run};
 
 struct Goal {
     name: &'static str,
@@ -38,6 +39,7 @@ const ALL: &[Goal] = &[
     Goal { name: "quotas count what is there", unmet: quotas },
     Goal { name: "nothing outlives its owners", unmet: orphans },
     Goal { name: "nothing is stuck on its way out", unmet: terminating },
+    Goal { name: "each manager has one entry", unmet: managers },
     Goal { name: "machines run what they should, and nothing else", unmet: machines },
     Goal { name: "machines route to the pods that are ready", unmet: rules },
 ];
@@ -119,7 +121,8 @@ fn pods(cluster: &Cluster, found: &mut Vec<String>) {
         let status = pod.status::<Pod>();
         let by_task = pod.spec::<Pod>().restart_policy.as_deref() != Some("Always");
         if !is_ready(pod) && !by_task {
-            let waits = status.container_statuses.iter().flatten().filter_map(|status| status.state.as_ref()?.waiting.clone());
+            let waits =
+                status.container_statuses.iter().flatten().filter_map(|status| status.state.as_ref()?.waiting.clone());
             let waits: Vec<_> = waits.filter_map(|waiting| waiting.reason).collect();
             let unbound = status.conditions.iter().flatten().find(|known| known.type_ == "PodScheduled");
             let message = unbound.and_then(|known| known.message.clone()).unwrap_or_default();
@@ -162,7 +165,11 @@ fn replica_sets(cluster: &Cluster, found: &mut Vec<String>) {
         let (count, ready_count) = (pods.len() as i32, pods.iter().filter(|pod| is_ready(pod)).count() as i32);
         let enough = count == wanted || count < wanted && is_limited(cluster, &set.key.namespace);
         if !enough || replicas != count || ready.unwrap_or(0) != ready_count || observed != set.metadata().generation {
-            say(found, set, format!("wants {wanted}, says {replicas} and {ready:?} ready, there are {count} and {ready_count}"));
+            say(
+                found,
+                set,
+                format!("wants {wanted}, says {replicas} and {ready:?} ready, there are {count} and {ready_count}"),
+            );
         }
     }
 }
@@ -175,7 +182,9 @@ fn stateful_sets(cluster: &Cluster, found: &mut Vec<String>) {
         let ordinals: BTreeSet<String> = (0..wanted).map(|ordinal| format!("{}-{ordinal}", set.key.name)).collect();
         let limited = is_limited(cluster, &set.key.namespace);
         let numbers = (status.replicas, status.ready_replicas.unwrap_or(0));
-        if !limited && (names != ordinals || numbers != (wanted, wanted)) || status.observed_generation != set.metadata().generation {
+        if !limited && (names != ordinals || numbers != (wanted, wanted))
+            || status.observed_generation != set.metadata().generation
+        {
             say(found, set, format!("wants {wanted}, says {numbers:?}, there are {names:?}"));
         }
         let strategy = spec.update_strategy.as_ref();
@@ -227,7 +236,8 @@ fn jobs(cluster: &Cluster, found: &mut Vec<String>) {
             say(found, job, "is over, and has pods that are not");
         }
         let counted = status.uncounted_terminated_pods.as_ref();
-        if is_over(job) && counted.is_some_and(|of| of.succeeded.iter().chain(&of.failed).any(|uids| !uids.is_empty())) {
+        if is_over(job) && counted.is_some_and(|of| of.succeeded.iter().chain(&of.failed).any(|uids| !uids.is_empty()))
+        {
             say(found, job, format!("is over, and has not counted {counted:?}"));
         }
         if waits && !is_over(job) && owned(cluster, job).any(is_active) {
@@ -245,7 +255,8 @@ fn jobs(cluster: &Cluster, found: &mut Vec<String>) {
         let active = cron.status::<CronJob>().active.as_deref().unwrap_or_default();
         let gone = |name: &str| cluster.get::<Job>(&cron.key.namespace, name).is_none();
         let waits = cron.spec::<CronJob>().suspend == Some(true);
-        if let Some(job) = active.iter().filter_map(|job| job.name.as_deref()).find(|name| gone(name)).filter(|_| waits) {
+        if let Some(job) = active.iter().filter_map(|job| job.name.as_deref()).find(|name| gone(name)).filter(|_| waits)
+        {
             say(found, cron, format!("says that {job} is active, which is not there"));
         }
     }
@@ -264,8 +275,9 @@ fn services(cluster: &Cluster, found: &mut Vec<String>) {
             .collect();
         let mut there = BTreeSet::new();
         let mut twice = Vec::new();
-        let of_service =
-            |slice: &&Object| slice.label("kubernetes.io/service-name") == Some(&*service.key.name) && !slice.is_terminating();
+        let of_service = |slice: &&Object| {
+            slice.label("kubernetes.io/service-name") == Some(&*service.key.name) && !slice.is_terminating()
+        };
         for slice in cluster.list::<EndpointSlice>(&service.key.namespace).filter(of_service) {
             for endpoint in slice.spec::<EndpointSlice>().endpoints.iter().flatten() {
                 let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true);
@@ -337,7 +349,8 @@ fn volumes(cluster: &Cluster, found: &mut Vec<String>) {
 fn budgets(cluster: &Cluster, found: &mut Vec<String>) {
     for budget in cluster.list::<PodDisruptionBudget>("") {
         let status = budget.status::<PodDisruptionBudget>();
-        let covered = cluster.list::<Pod>(&budget.key.namespace).filter(|pod| cluster_core::disruption::covers(budget, pod));
+        let covered =
+            cluster.list::<Pod>(&budget.key.namespace).filter(|pod| cluster_core::disruption::covers(budget, pod));
         let covered: Vec<&Object> = covered.filter(|pod| is_active(pod)).collect();
         let ready = covered.iter().filter(|pod| is_ready(pod)).count() as i32;
         let failed = status.conditions.iter().flatten().any(|known| known.reason == "SyncFailed");
@@ -416,7 +429,9 @@ fn terminating(cluster: &Cluster, found: &mut Vec<String>) {
         if object.is::<PersistentVolumeClaim>() || object.is::<PersistentVolume>() {
             let name = &*object.key.name;
             let namespace = &*object.key.namespace;
-            if object.is::<PersistentVolume>() || cluster.list::<Pod>(namespace).any(|pod| claims(pod).any(|claim| claim == name)) {
+            if object.is::<PersistentVolume>()
+                || cluster.list::<Pod>(namespace).any(|pod| claims(pod).any(|claim| claim == name))
+            {
                 continue;
             }
         }
@@ -424,6 +439,18 @@ fn terminating(cluster: &Cluster, found: &mut Vec<String>) {
         let since = metadata.deletion_timestamp.as_ref().map(cluster_core::clock::Time::from);
         if since.is_some_and(|since| cluster.now().since(since).as_secs() > 60) {
             say(found, object, format!("goes since {since:?}, held by {:?}", metadata.finalizers));
+        }
+    }
+}
+
+/// Who writes in one way has one entry in managedFields.
+fn managers(cluster: &Cluster, found: &mut Vec<String>) {
+    for object in everything(cluster).filter(|object| NAMESPACES.contains(&&*object.key.namespace)) {
+        let mut ways = BTreeSet::new();
+        for entry in cluster_core::apiserver::managed::entries(object) {
+            if !ways.insert((&entry.manager, entry.applied, &entry.api_version, &entry.subresource)) {
+                say(found, object, format!("has two entries of {}", entry.manager));
+            }
         }
     }
 }

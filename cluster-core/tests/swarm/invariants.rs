@@ -12,7 +12,9 @@ use cluster_core::clock::Time;
 use cluster_core::trace::{Entry, RequestEntry, What};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service};
+use k8s_openapi::api::core::v1::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
@@ -165,7 +167,9 @@ fn deletion(commit: &Commit<'_>) -> Verdict {
     if !after.is_terminating() {
         return fails("the deletionTimestamp went");
     }
-    if after.metadata().deletion_timestamp > before.metadata().deletion_timestamp {
+    // Who gets less time than has passed already is due now.
+    let now = Some(commit.entry.at.to_meta());
+    if after.metadata().deletion_timestamp > before.metadata().deletion_timestamp.clone().max(now) {
         return fails("the deletionTimestamp was put off");
     }
     let held = |object: &Object| object.metadata().finalizers.clone().unwrap_or_default();
@@ -198,7 +202,9 @@ fn one_controller(commit: &Commit<'_>) -> Verdict {
     }
     // It goes from hand to hand only over nobody's.
     match commit.before().and_then(Object::controller).zip(after.controller()) {
-        Some((before, after)) if before.uid != after.uid => fails(format!("{} was taken over by {}", before.name, after.name)),
+        Some((before, after)) if before.uid != after.uid => {
+            fails(format!("{} was taken over by {}", before.name, after.name))
+        }
         _ => Ok(()),
     }
 }
@@ -295,7 +301,9 @@ fn pod_life(commit: &Commit<'_>) -> Verdict {
 
 /// A pod on a node goes when its kubelet says so, when somebody forces it, or with its node.
 fn pod_removal(commit: &Commit<'_>) -> Verdict {
-    let (Some(before), None) = (commit.before().filter(|_| commit.is_of::<Pod>()), commit.after()) else { return Ok(()) };
+    let (Some(before), None) = (commit.before().filter(|_| commit.is_of::<Pod>()), commit.after()) else {
+        return Ok(());
+    };
     let Some(node) = before.spec::<Pod>().node_name.as_deref() else { return Ok(()) };
     let ended = matches!(before.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"));
     let no_grace = before.metadata().deletion_grace_period_seconds == Some(0)
@@ -310,7 +318,8 @@ fn service_addresses(commit: &Commit<'_>) -> Verdict {
     let addresses = |service: &Object| {
         let spec = service.spec::<Service>();
         let ips = spec.cluster_ips.clone().unwrap_or_default().into_iter().filter(|ip| ip != "None");
-        let ports = spec.ports.iter().flatten().filter_map(|port| port.node_port).map(|port| format!("node port {port}"));
+        let ports =
+            spec.ports.iter().flatten().filter_map(|port| port.node_port).map(|port| format!("node port {port}"));
         ips.chain(ports).collect::<Vec<_>>()
     };
     let own = addresses(after);
@@ -411,7 +420,9 @@ fn job_end(commit: &Commit<'_>) -> Verdict {
     }
     let (old, new) = (before.status::<Job>(), after.status::<Job>());
     let number = |number: Option<i32>| number.unwrap_or(0);
-    if after.spec::<Job>().completion_mode.as_deref() != Some("Indexed") && number(new.succeeded) < number(old.succeeded) {
+    if after.spec::<Job>().completion_mode.as_deref() != Some("Indexed")
+        && number(new.succeeded) < number(old.succeeded)
+    {
         return fails("succeeded fell");
     }
     if old.completion_time.is_some() && old.completion_time != new.completion_time {
@@ -437,7 +448,12 @@ fn eviction(commit: &Commit<'_>) -> Verdict {
         conditions.any(|condition| condition.reason.as_deref() == Some("EvictionByEvictionAPI"))
     };
     let counts = before.status::<Pod>().phase.as_deref() == Some("Running")
-        && before.status::<Pod>().conditions.iter().flatten().any(|known| known.type_ == "Ready" && known.status == "True");
+        && before
+            .status::<Pod>()
+            .conditions
+            .iter()
+            .flatten()
+            .any(|known| known.type_ == "Ready" && known.status == "True");
     if evicted(before) || !evicted(after) || !counts {
         return Ok(());
     }
@@ -445,9 +461,9 @@ fn eviction(commit: &Commit<'_>) -> Verdict {
         .cluster
         .list::<PodDisruptionBudget>(&before.key.namespace)
         .any(|budget| cluster_core::disruption::covers(budget, before));
-    let paid = commit.cluster.trace().get(commit.entry.sequence - 1).is_some_and(|entry| {
-        matches!(&entry.what, What::Request(write) if write.kind.slot == PodDisruptionBudget::kind().slot)
-    });
+    let paid = commit.cluster.trace().get(commit.entry.sequence - 1).is_some_and(
+        |entry| matches!(&entry.what, What::Request(write) if write.kind.slot == PodDisruptionBudget::kind().slot),
+    );
     if covered && !paid { fails("a ready pod was evicted without asking its budget") } else { Ok(()) }
 }
 

@@ -1,7 +1,6 @@
 //! How many pods a loop may make, by what it was told within the time that it may lag.
 
 use cluster_core::api::object::Object;
-use cluster_core::api::request::Verb;
 use cluster_core::trace::{Entry, RequestEntry};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
@@ -80,7 +79,7 @@ fn is_misled(commit: &Commit<'_>) -> bool {
 }
 
 pub fn pods(commit: &Commit<'_>) -> Result<(), String> {
-    let Some(pod) = commit.after().filter(|_| commit.is_of::<Pod>() && commit.write.verb == Verb::Create) else {
+    let Some(pod) = commit.after().filter(|_| commit.is_of::<Pod>() && commit.before().is_none()) else {
         return Ok(());
     };
     let Some(owner) = pod.controller().filter(|_| !is_misled(commit)) else { return Ok(()) };

@@ -42,7 +42,8 @@ pub fn server(run: &mut Run, app: &str) -> Value {
         }]);
     }
     if run.chance(10) {
-        spec["tolerations"] = json!([{"key": "example.com/taint", "operator": "Exists", "tolerationSeconds": 20, "effect": "NoExecute"}]);
+        spec["tolerations"] =
+            json!([{"key": "example.com/taint", "operator": "Exists", "tolerationSeconds": 20, "effect": "NoExecute"}]);
     }
     json!({"metadata": {"labels": {"app": app}}, "spec": spec})
 }

@@ -11,8 +11,10 @@ use cluster_core::api::{Key, Name};
 use cluster_core::clock::Time;
 use cluster_core::faults::{Edge, Effect};
 use cluster_core::random::Random;
+use cluster_core::trace::What;
 use cluster_core::world::Settings;
 use cluster_core::{Cluster, Config};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use serde_json::{Value, json};
 
 use crate::invariants::{self, Past};
@@ -22,6 +24,8 @@ use crate::{edits, faults, goals, story, workloads};
 /// what comes of them.
 const SETTLE_MAX: Duration = Duration::from_secs(1800);
 const LOOK_EVERY: Duration = Duration::from_secs(20);
+/// Who has got what was wished is watched for so long again.
+const REST: Duration = Duration::from_secs(40);
 /// A cluster so small that does so many things within a second will never come to an end.
 const STEPS_A_SECOND_MAX: u32 = 20_000;
 
@@ -157,11 +161,36 @@ impl Run {
             edits::make_possible(self);
             let unmet = goals::unmet(self);
             if unmet.is_empty() {
-                return Ok(());
+                return self.rest();
             }
             if self.cluster.now() >= deadline {
-                return Err(format!("after {SETTLE_MAX:?} it has not come to what is wished:\n  {}", unmet.join("\n  ")));
+                return Err(format!(
+                    "after {SETTLE_MAX:?} it has not come to what is wished:\n  {}",
+                    unmet.join("\n  ")
+                ));
             }
+        }
+    }
+
+    /// What is as it should be is left alone: only heartbeats are written, and what clocks make happen.
+    fn rest(&mut self) -> Result<(), String> {
+        self.pass(REST)?;
+        let from = self.past.seen;
+        self.pass(REST)?;
+        let by_clock = self
+            .objects(&["CronJob", "Job"])
+            .iter()
+            .any(|object| object.is::<CronJob>() || object.spec::<Job>().ttl_seconds_after_finished.is_some());
+        let of_clocks = ["Lease", "Node", "Event"];
+        let restless = self.cluster.trace().since(from + 1).find_map(|entry| match &entry.what {
+            What::Request(write) if write.is_write() && !of_clocks.contains(&&*write.kind.kind) => {
+                Some(story::line(entry))
+            }
+            _ => None,
+        });
+        match restless.filter(|_| !by_clock) {
+            Some(write) => Err(format!("nothing is left to do, and yet: {write}")),
+            None => Ok(()),
         }
     }
 

@@ -7,7 +7,9 @@ use cluster_core::trace::{Entry, What};
 
 use crate::run::Run;
 
-/// So many entries of the trace are told, if nobody asks for more.
+/// The variable that says how many entries of the trace are told.
+pub const ASKED: &str = "KERNETES_SWARM_STORY";
+/// So many are told if nobody asks for more.
 const ENTRIES: u64 = 40;
 /// So far back go the causes of the last one.
 const DEPTH: usize = 12;
@@ -26,7 +28,7 @@ pub fn tell(run: &Run, what: &str) -> String {
         let _ = writeln!(text, "  {}", line(entry));
     }
     let _ = writeln!(text, "the last entries:");
-    let asked = std::env::var("KERNETES_SWARM_STORY").ok().and_then(|text| text.parse().ok());
+    let asked = std::env::var(ASKED).ok().and_then(|text| text.parse().ok());
     let from = last.saturating_sub(asked.unwrap_or(ENTRIES)).max(1);
     for sequence in from..=last {
         if let Some(entry) = trace.get(sequence) {

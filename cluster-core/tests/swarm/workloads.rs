@@ -71,15 +71,21 @@ pub fn strategy(run: &mut Run) -> Value {
 }
 
 fn replica_set(run: &mut Run) -> Option<String> {
-    create(run, "ReplicaSet", "set", |run, name| {
-        json!({"spec": {"replicas": run.below(5), "selector": selector(name), "template": server(run, name)}})
-    })
+    create(
+        run,
+        "ReplicaSet",
+        "set",
+        |run, name| json!({"spec": {"replicas": run.below(5), "selector": selector(name), "template": server(run, name)}}),
+    )
 }
 
 fn replication_controller(run: &mut Run) -> Option<String> {
-    create(run, "ReplicationController", "rc", |run, name| {
-        json!({"spec": {"replicas": run.below(4), "selector": {"app": name}, "template": server(run, name)}})
-    })
+    create(
+        run,
+        "ReplicationController",
+        "rc",
+        |run, name| json!({"spec": {"replicas": run.below(4), "selector": {"app": name}, "template": server(run, name)}}),
+    )
 }
 
 fn stateful_set(run: &mut Run) -> Option<String> {
@@ -154,7 +160,8 @@ fn job(run: &mut Run) -> Option<String> {
 fn failing_job(run: &mut Run) -> Option<String> {
     create(run, "Job", "fails", |run, name| {
         let mut template = task(run, name, 1);
-        let mut spec = json!({"completions": 1 + run.below(2), "parallelism": 1 + run.below(2), "backoffLimit": run.below(3)});
+        let mut spec =
+            json!({"completions": 1 + run.below(2), "parallelism": 1 + run.below(2), "backoffLimit": run.below(3)});
         if run.chance(30) {
             template["spec"]["restartPolicy"] = json!("Never");
             spec["podFailurePolicy"] = json!({"rules": [{
@@ -257,7 +264,9 @@ fn static_volume(run: &mut Run) -> Option<String> {
 fn quota(run: &mut Run) -> Option<String> {
     let name = run.name("quota");
     let mut hard = json!({"pods": (2 + run.below(12)).to_string(), "count/configmaps": (1 + run.below(5)).to_string()});
-    for (resource, amount) in [("requests.cpu", "600m"), ("services", "3"), ("persistentvolumeclaims", "4"), ("count/jobs.batch", "5")] {
+    for (resource, amount) in
+        [("requests.cpu", "600m"), ("services", "3"), ("persistentvolumeclaims", "4"), ("count/jobs.batch", "5")]
+    {
         if run.chance(40) {
             hard[resource] = json!(amount);
         }
