@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use super::cache::Caches;
+use super::cache::{Caches, View};
 use super::controller::{Absence, Controller, Enqueue, EventNote, Plan, Step, Write};
 use super::queue::{Backoffs, Queue};
 use crate::HashMap;
@@ -205,7 +205,7 @@ impl Runner {
             let watches = entry.watches.clone();
             *entry = Loop { enabled, watches, ..Loop::new(entry.controller.clone()) };
             if enabled {
-                self.enqueue_all(index);
+                self.introduce(index, world);
                 self.wake_workers(world);
             }
         }
@@ -285,38 +285,30 @@ impl Runner {
         let slot = change.object().kind.slot;
         let view = self.caches.view(world.now);
         let mut later = Vec::new();
-        for (index, place) in self.listeners.get(&slot).into_iter().flatten() {
-            let entry = &mut self.loops[*index];
-            if !entry.enabled {
-                continue;
-            }
-            let watch = &entry.watches[*place];
-            let (delay, class) = (watch.delay)(&view, change);
-            let queue = &mut entry.queue;
-            let mut add = |key: &Key| match delay.is_zero() {
-                true => queue.add(key, causes),
-                false => later.push((*index, key.clone(), world.now + delay, class)),
-            };
-            match &watch.enqueue {
-                Enqueue::Itself => add(change.key()),
-                Enqueue::Owner(owner) => {
-                    for object in [&change.before, &change.after].into_iter().flatten() {
-                        if let Some(reference) = object.controller().filter(|r| r.kind == *owner.kind) {
-                            let namespace = if owner.namespaced { object.key.namespace.clone() } else { "".into() };
-                            add(&Key::new(namespace, reference.name.as_str()));
-                        }
-                    }
-                }
-                Enqueue::Each(kind) => {
-                    for object in view.list_of(kind, &change.key().namespace) {
-                        add(&object.key);
-                    }
-                }
-                Enqueue::With(keys) => keys(&view, change).iter().for_each(add),
-            }
+        for &(index, place) in self.listeners.get(&slot).into_iter().flatten() {
+            let waiting = self.loops[index].hear(place, change, causes, &view);
+            later.extend(waiting.into_iter().map(|(key, at, class)| (index, key, at, class)));
         }
         for (index, key, at, class) in later {
             self.come_back(index, &key, at, class, causes, world);
+        }
+    }
+
+    /// A loop that starts hears of all that is there.
+    fn introduce(&mut self, index: usize, world: &mut World) {
+        let view = self.caches.view(world.now);
+        let entry = &mut self.loops[index];
+        let mut later = Vec::new();
+        for place in 0..entry.watches.len() {
+            let kind = entry.watches[place].kind.clone();
+            for object in view.list_of(&kind, "") {
+                let after = Some(object.clone());
+                let change = Change { revision: object.revision, sequence: 0, before: None, after };
+                later.extend(entry.hear(place, &change, &Causes::None, &view));
+            }
+        }
+        for (key, at, class) in later {
+            self.come_back(index, &key, at, class, &Causes::None, world);
         }
     }
 
@@ -546,6 +538,39 @@ impl Loop {
             backoffs: Backoffs::default(),
             woken: false,
         }
+    }
+
+    /// Enqueues the keys that must be looked at after a change of what it watches; those that wait come with their moment.
+    fn hear(&mut self, place: usize, change: &Change, causes: &Causes, view: &View<'_>) -> Vec<(Key, Time, Class)> {
+        let mut later = Vec::new();
+        if !self.enabled {
+            return later;
+        }
+        let watch = &self.watches[place];
+        let (delay, class) = (watch.delay)(view, change);
+        let queue = &mut self.queue;
+        let mut add = |key: &Key| match delay.is_zero() {
+            true => queue.add(key, causes),
+            false => later.push((key.clone(), view.now + delay, class)),
+        };
+        match &watch.enqueue {
+            Enqueue::Itself => add(change.key()),
+            Enqueue::Owner(owner) => {
+                for object in [&change.before, &change.after].into_iter().flatten() {
+                    if let Some(reference) = object.controller().filter(|r| r.kind == *owner.kind) {
+                        let namespace = if owner.namespaced { object.key.namespace.clone() } else { "".into() };
+                        add(&Key::new(namespace, reference.name.as_str()));
+                    }
+                }
+            }
+            Enqueue::Each(kind) => {
+                for object in view.list_of(kind, &change.key().namespace) {
+                    add(&object.key);
+                }
+            }
+            Enqueue::With(keys) => keys(view, change).iter().for_each(add),
+        }
+        later
     }
 
     fn can_run(&self, caches: &Caches) -> bool {

@@ -174,10 +174,16 @@ fn deletion(commit: &Commit<'_>) -> Verdict {
     }
     let held = |object: &Object| object.metadata().finalizers.clone().unwrap_or_default();
     let known = held(before);
-    match held(after).into_iter().find(|name| !known.contains(name)) {
+    let joins = |name: &String| !known.contains(name) && !is_a_wish(name, commit.write.verb);
+    match held(after).into_iter().find(joins) {
         Some(new) => fails(format!("{new} was added while it is being deleted")),
         None => Ok(()),
     }
+}
+
+/// A deletion brings the finalizer of its propagation, and takes that of an earlier one.
+fn is_a_wish(finalizer: &str, verb: Verb) -> bool {
+    verb == Verb::Delete && matches!(finalizer, "orphan" | "foregroundDeletion")
 }
 
 fn removal(commit: &Commit<'_>) -> Verdict {
@@ -187,6 +193,7 @@ fn removal(commit: &Commit<'_>) -> Verdict {
         (_, []) => Ok(()),
         // The apiserver empties the kind itself.
         (_, [one]) if one == "customresourcecleanup.apiextensions.k8s.io" => Ok(()),
+        (verb, [one]) if is_a_wish(one, verb) => Ok(()),
         (Verb::Update | Verb::Patch(_), [_]) => Ok(()),
         _ => fails(format!("it was held by {finalizers:?}")),
     }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::run::Run;
 
-/// Images that can be pulled, of servers.
-pub const GOOD: [&str; 4] = ["nginx:1.27", "nginx:1.28", "httpd:2.4", "redis:8.2"];
+/// Images that can be pulled, of servers on port 80.
+pub const GOOD: [&str; 4] = ["nginx:1.27", "nginx:1.28", "nginx:1.29", "httpd:2.4"];
 /// One that can't.
 pub const BAD: &str = "nginx:nope";
 
@@ -17,13 +17,13 @@ pub fn server(run: &mut Run, app: &str) -> Value {
         "resources": {"requests": {"cpu": format!("{}m", 10 + run.below(90)), "memory": "16Mi"}},
     });
     if run.chance(30) {
-        container["readinessProbe"] = probe(image, 1 + run.below(10));
+        container["readinessProbe"] = probe(1 + run.below(10));
     }
     if run.chance(15) {
-        container["livenessProbe"] = probe(image, 5 + run.below(10));
+        container["livenessProbe"] = probe(5 + run.below(10));
     }
     if run.chance(10) {
-        container["startupProbe"] = probe(image, 1 + run.below(3));
+        container["startupProbe"] = probe(1 + run.below(3));
     }
     let grace = if run.chance(40) { run.one(&[0, 1, 5, 60]) } else { 30 };
     if grace > 1 && run.chance(15) {
@@ -48,9 +48,8 @@ pub fn server(run: &mut Run, app: &str) -> Value {
     json!({"metadata": {"labels": {"app": app}}, "spec": spec})
 }
 
-fn probe(image: &str, period: u64) -> Value {
-    let port = if image.starts_with("redis") { 6379 } else { 80 };
-    json!({"tcpSocket": {"port": port}, "periodSeconds": period})
+fn probe(period: u64) -> Value {
+    json!({"tcpSocket": {"port": 80}, "periodSeconds": period})
 }
 
 /// Something that sleeps and ends with a code.

@@ -120,6 +120,20 @@ fn informers_connect_when_the_apiserver_is_back() {
     assert_eq!(active(&cluster, "web").len(), 2);
 }
 
+#[test]
+fn a_loop_that_starts_again_hears_of_what_it_has_missed() {
+    let mut cluster = control_plane();
+    create::<ReplicaSet>(&mut cluster, set("web", 2));
+    play_kubelets(&mut cluster);
+    cluster.stop("garbage-collector-controller");
+    delete::<ReplicaSet>(&mut cluster, "web").unwrap();
+    settle(&mut cluster);
+    assert_eq!(active(&cluster, "web").len(), 2);
+    cluster.start("garbage-collector-controller");
+    settle(&mut cluster);
+    assert_eq!(active(&cluster, "web").len(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Edit {
     Scale(i32),
