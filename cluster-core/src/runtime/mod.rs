@@ -442,7 +442,7 @@ impl Runtime {
         (container.process, container.files) = (process, files);
         self.share_volumes(handle, &before);
         match turn {
-            Turn::Serves => {}
+            Turn::Serves | Turn::Becomes(_) => {}
             Turn::Sleeps(time, class) => self.after(time, class, Task::Resume(handle), world),
             Turn::Ends(code) => self.exit(handle, code, causes, world),
         }

@@ -195,7 +195,8 @@ pub fn by_image(short_name: &str) -> Option<&'static Program> {
     TABLE.iter().find(|program| program.image == short_name)
 }
 
-fn by_binary(binary: &str) -> Option<&'static Program> {
+/// The program that a command line calls by its path or name.
+pub fn by_binary(binary: &str) -> Option<&'static Program> {
     let name = binary.rsplit('/').next().unwrap_or(binary);
     TABLE.iter().find(|program| !program.binary.is_empty() && program.binary.trim_start_matches('/') == name)
 }
@@ -207,6 +208,8 @@ pub enum Turn {
     Serves,
     Sleeps(Duration, Class),
     Ends(i32),
+    /// It goes on as the program of this name (`exec`).
+    Becomes(&'static str),
 }
 
 /// The first process of a container.
@@ -219,11 +222,13 @@ pub struct Process {
     exit: Option<i32>,
     /// The memory that it takes beside what every process does.
     pub memory_bytes: u64,
+    /// It took the place of a shell, and has said its greeting then.
+    replaced: bool,
 }
 
 impl Default for Process {
     fn default() -> Process {
-        Process { program: &UNKNOWN, script: None, exit: None, memory_bytes: 0 }
+        Process { program: &UNKNOWN, script: None, exit: None, replaced: false, memory_bytes: 0 }
     }
 }
 
@@ -263,7 +268,7 @@ impl Process {
 
     /// What it prints first, whoever looks.
     pub fn greeting(&self) -> &'static [&'static str] {
-        if self.script.is_some() { &[] } else { self.program.greeting }
+        if self.script.is_some() || self.replaced { &[] } else { self.program.greeting }
     }
 
     pub fn on_term(&self) -> OnTerm {
@@ -288,7 +293,15 @@ impl Process {
             return Turn::Ends(code);
         }
         match &mut self.script {
-            Some(script) => Arc::make_mut(script).run(now, files, print),
+            Some(script) => match Arc::make_mut(script).run(now, files, print) {
+                Turn::Becomes(binary) => {
+                    let program = by_binary(binary).unwrap_or(&UNKNOWN);
+                    program.greeting.iter().for_each(|line| print((*line).to_owned()));
+                    *self = Process { program, replaced: true, ..Process::default() };
+                    Turn::Serves
+                }
+                turn => turn,
+            },
             None => Turn::Serves,
         }
     }

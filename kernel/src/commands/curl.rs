@@ -9,7 +9,10 @@ use super::{Context, Program};
 
 pub struct Curl;
 
-const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [-H 'Host: NAME'] [--resolve HOST:PORT:ADDRESS] [--max-time SECONDS] URL...";
+const USAGE: &str = "usage: curl [-s] [-S] [-i] [-I] [-o /dev/null] [-w FORMAT] [-H 'Host: NAME'] [-H 'Connection: close'] [--resolve HOST:PORT:ADDRESS] [--max-time SECONDS] [--rate COUNT/s|m|h] URL...";
+
+/// How many requests one line may make.
+const REQUESTS_MAX: usize = 1000;
 
 /// What the line asks for.
 #[derive(Debug, Default, PartialEq)]
@@ -22,8 +25,12 @@ struct Wish {
     discard: bool,
     write_out: String,
     max_time: Option<Duration>,
+    /// From the beginning of one request to that of the next, at least.
+    interval: Duration,
     /// The `Host` header that it names.
     host: Option<String>,
+    /// It asks for the end of the connection after each request (`Connection: close`).
+    closes: bool,
     /// `HOST:PORT:ADDRESS`: where a name is to be found.
     resolve: Option<String>,
 }
@@ -54,7 +61,16 @@ pub fn request(args: &[String], origin: &Origin, context: &mut Context<'_>) -> i
     };
     let mut session = Session::default();
     let mut code = 0;
+    let mut next = context.api.now();
     for url in &wish.urls {
+        let pause = next.since(context.api.now());
+        if let Some(cluster) = context.api.cluster().filter(|_| !pause.is_zero()) {
+            cluster.advance(pause, |_| true);
+        }
+        next = context.api.now() + wish.interval;
+        if wish.closes {
+            session = Session::default();
+        }
         code = fetch(url, &wish, &mut session, origin, context);
     }
     code
@@ -144,9 +160,14 @@ fn parse(args: &[String]) -> Result<Wish, String> {
                 wish.max_time = Duration::try_from_secs_f64(seconds).ok();
             }
             "-H" | "--header" => {
-                let header = value()?.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("host"));
-                wish.host = header.map(|(_, host)| host.trim().to_owned()).or(wish.host);
+                let (name, value) = value()?.split_once(':').unwrap_or_default();
+                if name.eq_ignore_ascii_case("host") {
+                    wish.host = Some(value.trim().to_owned());
+                } else if name.eq_ignore_ascii_case("connection") {
+                    wish.closes = value.trim().eq_ignore_ascii_case("close");
+                }
             }
+            "--rate" => wish.interval = interval(value()?).ok_or("unsupported --rate unit")?,
             "--resolve" => wish.resolve = Some(value()?.to_owned()),
             "--insecure" | "--location" | "--fail" | "--verbose" => {}
             word if word.starts_with("--") => return Err(format!("option {word}: is unknown")),
@@ -162,10 +183,48 @@ fn parse(args: &[String]) -> Result<Wish, String> {
                     }
                 }
             }
-            url => wish.urls.push(url.to_owned()),
+            url => wish.urls.extend(each(url)?),
         }
     }
-    if wish.urls.is_empty() { Err("no URL specified".into()) } else { Ok(wish) }
+    match wish.urls.len() {
+        0 => Err("no URL specified".into()),
+        count if count > REQUESTS_MAX => Err(too_many()),
+        _ => Ok(wish),
+    }
+}
+
+/// How far apart requests of a rate are: `10/s` every 100 ms; without a unit it is by the hour.
+fn interval(rate: &str) -> Option<Duration> {
+    let (count, unit) = rate.split_once('/').unwrap_or((rate, "h"));
+    let count = count.parse::<u32>().ok().filter(|count| *count > 0)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    Some(Duration::from_secs(seconds) / count)
+}
+
+/// The URLs that one with a range `[FIRST-LAST]` stands for.
+fn each(url: &str) -> Result<Vec<String>, String> {
+    let range = url.split_once('[').and_then(|(before, rest)| {
+        let (range, after) = rest.split_once(']')?;
+        let (first, last) = range.split_once('-')?;
+        Some((before, first.parse::<usize>().ok()?, last.parse::<usize>().ok()?, after))
+    });
+    match range {
+        None => Ok(vec![url.to_owned()]),
+        Some((_, first, last, _)) if last < first => Err("bad range in URL".into()),
+        Some((_, first, last, _)) if last - first >= REQUESTS_MAX => Err(too_many()),
+        Some((before, first, last, after)) => {
+            Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
+        }
+    }
+}
+
+fn too_many() -> String {
+    format!("at most {REQUESTS_MAX} requests in one line")
 }
 
 #[cfg(test)]
@@ -208,5 +267,42 @@ mod tests {
         assert_eq!(told, ("http://192.168.0.200/a".to_owned(), Some("web.io".to_owned())));
         let header = ["-H", "Host: web.io", "192.168.0.200"].map(str::to_owned);
         assert_eq!(parse(&header).unwrap().resolved("192.168.0.200").1, Some("web.io".to_owned()));
+    }
+
+    #[test]
+    fn a_rate_spaces_requests_out() {
+        assert_eq!(interval("10/s"), Some(Duration::from_millis(100)));
+        assert_eq!(interval("60"), Some(Duration::from_secs(60)));
+        assert_eq!(interval("0/s").or(interval("1/d")), None);
+        let mut cluster = Cluster::new(Config { nodes: 1, ..Config::default() });
+        let before = cluster.now();
+        let mut files = Memory::default();
+        let mut context = Context::new(&mut cluster, &mut files);
+        let args = ["-s", "--rate", "2/s", "http://no-such-name/[1-4]"].map(str::to_owned);
+        assert_eq!(Curl.run(&args, &mut context), 6);
+        let took = cluster.now().since(before);
+        assert!((Duration::from_millis(1500)..Duration::from_millis(1600)).contains(&took), "{took:?}");
+    }
+
+    #[test]
+    fn requests_of_one_line_share_a_connection_unless_it_is_closed() {
+        let mut cluster = Cluster::new(Config { nodes: 2, ..Config::default() });
+        let mut files = Memory::default();
+        let mut run = |code: &str| {
+            let mut context = Context::new(&mut cluster, &mut files);
+            let mut screen = String::new();
+            super::super::shell::run(code, &mut context, &mut |_, text| screen.push_str(&text)).unwrap();
+            cluster.advance(Duration::from_secs(5), |_| true);
+            screen
+        };
+        run("kubectl create deployment web --image=my-app:1.0 --replicas=3\nkubectl expose deployment web --port=80");
+        let place = run("kubectl get service web -o jsonpath='{.spec.clusterIP}'");
+        assert_eq!(run(&format!("node-1$ curl -s http://{place}/[1-30] | sort | uniq -c | wc -l")), "1\n");
+        assert_eq!(
+            run(&format!("node-1$ curl -s -H 'Connection: close' http://{place}/[1-30] | sort | uniq -c | wc -l")),
+            "3\n"
+        );
+        assert!(run(&format!("node-1$ curl -s http://{place}/[3-1]")).starts_with("curl: bad range in URL"));
+        assert!(run("curl -s http://web/[1-9999]").starts_with("curl: at most 1000 requests in one line"));
     }
 }

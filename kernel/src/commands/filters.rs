@@ -31,6 +31,7 @@ pub const HEAD: Filter = Filter { name: "head", about: "prints the first lines",
 pub const TAIL: Filter = Filter { name: "tail", about: "prints the last lines", run: tail };
 pub const WC: Filter = Filter { name: "wc", about: "counts lines, words and bytes", run: wc };
 pub const SORT: Filter = Filter { name: "sort", about: "sorts lines", run: sort };
+pub const UNIQ: Filter = Filter { name: "uniq", about: "joins equal lines that follow each other", run: uniq };
 pub const CAT: Filter = Filter { name: "cat", about: "prints files", run: cat };
 pub const LESS: Filter = Filter { name: "less", about: "shows text in the frontend's pager", run: less };
 pub const ECHO: Filter = Filter { name: "echo", about: "prints its arguments", run: echo };
@@ -178,6 +179,22 @@ fn sort(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     Ok(0)
 }
 
+fn uniq(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (flags, files) = letters(args, "c")?;
+    let text = input(&files, context)?;
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    for line in text.lines() {
+        match groups.last_mut() {
+            Some((count, known)) if *known == line => *count += 1,
+            _ => groups.push((1, line)),
+        }
+    }
+    for (count, line) in groups {
+        context.line(if flags.is_empty() { line.to_owned() } else { format!("{count:>7} {line}") });
+    }
+    Ok(0)
+}
+
 fn cat(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     let (_, files) = letters(args, "")?;
     let text = input(&files, context)?;
@@ -243,6 +260,12 @@ mod tests {
     }
 
     #[test]
+    fn equal_lines_are_counted_where_they_follow_each_other() {
+        assert_eq!(piped(&UNIQ, "-c", "a\na\nb\na\n"), "      2 a\n      1 b\n      1 a\n");
+        assert_eq!(piped(&UNIQ, "", "a\na\nb\n"), "a\nb\n");
+    }
+
+    #[test]
     fn each_does_what_its_name_says() {
         let text = "b 2\na 10\nB 1\n";
         for (program, args, expected) in [
@@ -256,6 +279,7 @@ mod tests {
             (&TAIL, "-1", "B 1\n"),
             (&WC, "-l", "3\n"),
             (&SORT, "", "B 1\na 10\nb 2\n"),
+            (&UNIQ, "", text),
             (&CAT, "", text),
             (&XARGS, "echo all:", "all: b 2 a 10 B 1\n"),
             (&XARGS, "-I {} echo <{}>", "<b 2>\n<a 10>\n<B 1>\n"),

@@ -45,6 +45,7 @@ pub const ALL: &[&dyn Program] = &[
     &filters::TAIL,
     &filters::WC,
     &filters::SORT,
+    &filters::UNIQ,
     &filters::CAT,
     &filters::LESS,
     &filters::ECHO,

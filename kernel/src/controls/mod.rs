@@ -177,8 +177,8 @@ pub const ALL: &[Control] = &[
         name: "plot",
         usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION | --last DURATION]",
         about: (
-            "図を描く（desired、pods、contrast、revisions）。SUBJECT は deployment/web、pod/web、docker、app=web など",
-            "draws a picture (desired, pods, contrast, revisions) of deployment/web, pod/web, docker, app=web …",
+            "図を描く（desired、pods、contrast、revisions、actors、traffic）。SUBJECT は deployment/web、pod/web、service/web、docker、app=web など",
+            "draws a picture (desired, pods, contrast, revisions, actors, traffic) of deployment/web, pod/web, docker, app=web …",
         ),
         run: pictures::plot,
         words: |session| {

@@ -1,12 +1,11 @@
 //! Who took part: of all that an object's coming led to, what each component heard of and what it did.
 
-use std::collections::BTreeSet;
-
 use cluster_core::api::request::Verb;
-use cluster_core::trace::{ContainerPhase, Entry, RequestEntry, Sequence, What};
+use cluster_core::trace::{ContainerPhase, Entry, RequestEntry, What};
 
 use super::Args;
 use crate::output::{CellError, Output, Sink};
+use crate::plots::actors::{consequences, told};
 use crate::session::Session;
 use crate::text;
 
@@ -34,14 +33,8 @@ pub fn who(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resul
     };
     // What else the same order asked for belongs to it.
     let root = first.causes.as_slice().first().copied().unwrap_or(first.sequence);
-    let mut led_to = BTreeSet::from([root]);
     let mut parts: Vec<Part> = Vec::new();
-    for entry in trace.since(root) {
-        let causes = entry.causes.as_slice();
-        if entry.sequence != root && !causes.iter().any(|cause| led_to.contains(cause)) {
-            continue;
-        }
-        led_to.insert(entry.sequence);
+    for entry in consequences(trace, root) {
         let Some(deed) = deed(entry, japanese) else { continue };
         let actor = entry.actor.split('/').next().unwrap_or_default();
         let index = parts.iter().position(|part| part.actor == actor).unwrap_or_else(|| {
@@ -50,12 +43,8 @@ pub fn who(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resul
         });
         let part = &mut parts[index];
         add(&mut part.did, deed);
-        let reconciled = causes.iter().filter_map(|cause| trace.get(*cause)).filter(|cause| is_reconcile(cause));
-        let earlier: Vec<Sequence> = reconciled.flat_map(|cause| cause.causes.as_slice().to_vec()).collect();
-        for cause in causes.iter().chain(&earlier).filter_map(|cause| trace.get(*cause)) {
-            if let Some(heard) = heard(cause) {
-                add(&mut part.heard, heard);
-            }
+        for heard in told(trace, entry).into_iter().filter_map(heard) {
+            add(&mut part.heard, heard);
         }
     }
     let list = |words: &[String]| if words.is_empty() { "-".to_owned() } else { words.join(", ") };
@@ -103,10 +92,6 @@ fn add(words: &mut Vec<String>, word: String) {
     if !words.contains(&word) {
         words.push(word);
     }
-}
-
-fn is_reconcile(entry: &Entry) -> bool {
-    matches!(entry.what, What::Reconcile { .. } | What::Note { .. })
 }
 
 /// What a component was told, if this was its cause.

@@ -2,12 +2,14 @@
 //!
 //! A picture is one file and one line in [`ALL`]. It reads the trace and nothing else.
 
+pub mod actors;
 pub mod canvas;
 mod contrast;
 mod desired;
 mod gantt;
 pub mod lives;
 mod revisions;
+mod traffic;
 
 use cluster_core::clock::Time;
 use cluster_core::trace::Trace;
@@ -40,6 +42,16 @@ pub const ALL: &[Plot] = &[
         name: "revisions",
         about: ("etcd への書き込みをリビジョン順に", "the writes to etcd by their revisions"),
         draw: revisions::plot,
+    },
+    Plot {
+        name: "actors",
+        about: ("だれが何を見て、何を書いたか", "who saw what, and wrote what"),
+        draw: actors::plot,
+    },
+    Plot {
+        name: "traffic",
+        about: ("Service への通信の行き先", "where the traffic to a Service went"),
+        draw: traffic::plot,
     },
 ];
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::programs;
 use super::{Files, Outcome, Script, files as file_commands};
 use crate::clock::Time;
 
@@ -148,6 +149,9 @@ impl Script {
                 }
             },
             "exec" if args.first().is_some_and(|next| *next != "exec") => {
+                if let Some(program) = programs::by_binary(args[0]) {
+                    return Outcome::Becomes(program.binary);
+                }
                 match self.execute(&line[1..], now, files, print) {
                     Outcome::Done(status) => Outcome::Exits(status),
                     Outcome::Sleeps(time) => {

@@ -53,6 +53,7 @@ enum Outcome {
     Sleeps(Duration),
     Waits,
     Exits(i32),
+    Becomes(&'static str),
 }
 
 impl Script {
@@ -123,6 +124,7 @@ impl Script {
                     Outcome::Done(status) => self.status = status,
                     Outcome::Exits(status) => return Turn::Ends(status),
                     Outcome::Waits => return Turn::Serves,
+                    Outcome::Becomes(binary) => return Turn::Becomes(binary),
                     Outcome::Sleeps(time) => {
                         self.status = 0;
                         return Turn::Sleeps(time, if *looped { Class::Background } else { Class::Work });
@@ -233,7 +235,7 @@ pub fn exec(mut script: Script, files: &mut Files, now: Time) -> Exec {
         match script.run(now + took, files, &mut print) {
             Turn::Ends(code) => break code,
             Turn::Sleeps(time, _) if took < EXEC_MAX => took += time.max(Duration::from_millis(1)),
-            Turn::Sleeps(..) | Turn::Serves => {
+            Turn::Sleeps(..) | Turn::Serves | Turn::Becomes(_) => {
                 took = EXEC_MAX;
                 break 137;
             }
@@ -255,7 +257,7 @@ pub mod tests {
             match script.run(Time::ZERO + slept, &mut files, &mut |line| lines.push(line)) {
                 Turn::Sleeps(time, _) => slept += time,
                 Turn::Ends(code) => return (lines, slept.as_secs(), Some(code)),
-                Turn::Serves => break,
+                Turn::Serves | Turn::Becomes(_) => break,
             }
         }
         (lines, slept.as_secs(), None)
@@ -263,6 +265,15 @@ pub mod tests {
 
     pub fn prints(text: &str) -> String {
         run(text).0.join("|")
+    }
+
+    #[test]
+    fn a_shell_can_become_a_server() {
+        let words = ["sh", "-c", "sleep 5; exec nginx -g 'daemon off;'"].map(str::to_owned);
+        let mut script = Script::new(&words, &[], "web-1");
+        let mut turn = || script.run(Time::ZERO, &mut Files::new(), &mut |_| ());
+        assert_eq!(turn(), Turn::Sleeps(Duration::from_secs(5), Class::Work));
+        assert_eq!(turn(), Turn::Becomes("nginx"));
     }
 
     #[test]

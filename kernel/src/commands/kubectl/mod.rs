@@ -18,8 +18,8 @@ mod verbs;
 use super::{Context, Program};
 use failure::Failure;
 pub use flags::{Parsed, global as global_flags};
-pub use verbs::LAST_APPLIED;
 use verb::{Call, Verb};
+pub use verbs::LAST_APPLIED;
 
 /// The first words that kubectl understands.
 pub fn verb_names() -> impl Iterator<Item = &'static str> {
