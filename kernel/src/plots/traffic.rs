@@ -190,11 +190,10 @@ fn heading(sheet: &Sheet<'_>, x: i32, name: &str, state: &str, ready: bool) -> D
 fn cell(sheet: &Sheet<'_>, (x, y): (i32, i32), width: i32, count: usize, most: usize) -> Drawn {
     let place = [(x + 2, y + 2), (x + width - 2, y + ROW - 2)];
     let share = count as f64 / most.max(1) as f64;
-    sheet.draw(&Rectangle::new(place, FULL.mix(share * 0.75).filled()))?;
+    sheet.draw(&Rectangle::new(place, FULL.mix(share * 0.6).filled()))?;
     sheet.draw(&Rectangle::new(place, GRID.stroke_width(1)))?;
-    let color = if share > 0.6 { WHITE } else { INK };
     let middle = (x + width / 2, y + ROW / 2);
-    sheet.draw(&Text::new(count.to_string(), middle, anchored(14, &color, HPos::Center, VPos::Center)))
+    sheet.draw(&Text::new(count.to_string(), middle, anchored(14, &INK, HPos::Center, VPos::Center)))
 }
 
 /// A cross a failure, three at most, and their number.
