@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use axum::http::Method;
 use cluster_core::Cluster;
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
-use cluster_core::api::request::{Request, Response};
+use cluster_core::api::request::{Request, Response, Verb};
+use cluster_core::api::selector::FieldTerm;
 use cluster_core::api::status::Status;
 use cluster_core::apiserver::table::Table;
+use cluster_core::apiserver::watching::{Batch, Told};
 use cluster_core::clock::Time;
 pub use cluster_core::cluster::containers::LogOptions;
 use cluster_core::runtime::shell::Exec;
+use cluster_core::watch::EventType;
 
 /// The release of the cluster in this process.
 const SERVER_VERSION: &str = "v1.36.2";
@@ -18,11 +22,25 @@ const SERVER_VERSION: &str = "v1.36.2";
 /// Takes text as it comes.
 pub type Write<'a> = &'a mut dyn FnMut(&str);
 
+/// Takes what a watch tells: what there was at its start, or an event. Rows hold whole objects.
+pub type Tell<'a> = &'a mut dyn FnMut(Option<EventType>, Table);
+
+/// In a cluster whose time is virtual, a watch is over when nothing has come for so long, and after this time at most:
+/// nobody may be there to interrupt it.
+const WATCH_QUIET: Duration = Duration::from_secs(60);
+const WATCH_MAX: Duration = Duration::from_secs(600);
+/// How often a watch is looked into, and how much is taken at once.
+const GLANCE: Duration = Duration::from_millis(20);
+const EVENTS_MAX: usize = 1000;
+
 pub trait Api {
     fn request(&mut self, request: Request) -> Result<Response, Status>;
 
     /// A get or a list, answered as a table.
     fn table(&mut self, request: Request) -> Result<Table, Status>;
+
+    /// A get or a list, answered as a table, and then all changes, until the server or the person ends it.
+    fn watch(&mut self, request: Request, tell: Tell<'_>) -> Result<(), Status>;
 
     /// Discovery: the kinds that are served now, in its order.
     fn kinds(&mut self) -> Result<Vec<KindRef>, Status>;
@@ -35,6 +53,13 @@ pub trait Api {
 
     /// Runs a command in a container to its end; `stdin` is what it reads.
     fn exec(&mut self, pod: &Key, container: &str, command: &[String], stdin: &str) -> Result<Exec, Status>;
+
+    /// Sends a request by its path and writes down the answer as it comes. The cluster in this process is asked by its
+    /// own means.
+    fn raw(&mut self, method: &Method, uri: &str, body: String, write: Write<'_>) -> Result<(), Status> {
+        let _ = (method, uri, body, write);
+        Err(Status::unknown_path())
+    }
 
     /// The server's address.
     fn address(&self) -> String {
@@ -75,6 +100,10 @@ impl Api for Cluster {
         Ok(Cluster::table(self, &kind, &objects))
     }
 
+    fn watch(&mut self, request: Request, tell: Tell<'_>) -> Result<(), Status> {
+        watch(self, request, tell)
+    }
+
     fn kinds(&mut self) -> Result<Vec<KindRef>, Status> {
         Ok(Cluster::kinds(self).cloned().collect())
     }
@@ -102,4 +131,49 @@ impl Api for Cluster {
     fn cluster(&mut self) -> Option<&mut Cluster> {
         Some(self)
     }
+}
+
+/// Watches the cluster in this process, while its time goes by.
+pub fn watch(api: &mut dyn Api, request: Request, tell: Tell<'_>) -> Result<(), Status> {
+    let kind = request.kind.clone();
+    let response = api.request(request.clone())?;
+    let Some(cluster) = api.cluster() else { return Ok(()) };
+    tell(None, Cluster::table(cluster, &kind, &response.items()));
+    let mut changes = changes_after(request);
+    changes.options.resource_version = match &response {
+        Response::List(list) => list.revision.to_string(),
+        Response::Object(_) => cluster.revision().to_string(),
+    };
+    let mut open = cluster.open_watch(&changes)?;
+    let start = cluster.now();
+    let mut last = start;
+    loop {
+        let Some(cluster) = api.cluster() else { return Ok(()) };
+        let now = cluster.now();
+        match open.next_batch(cluster.store(), EVENTS_MAX) {
+            Batch::Events(events) => {
+                for told in events {
+                    if let Told::Event(event, object) = told {
+                        tell(Some(event), Cluster::table(cluster, &kind, &[object]));
+                        last = now;
+                    }
+                }
+            }
+            Batch::End(status) => return Err(status),
+        }
+        if now.since(last) >= WATCH_QUIET || now.since(start) >= WATCH_MAX || !api.wait(GLANCE) {
+            return Ok(());
+        }
+    }
+}
+
+/// The watch for what a get or a list has found: of a single object, the one of its name.
+pub fn changes_after(request: Request) -> Request {
+    let mut changes = Request { verb: Verb::Watch, ..request };
+    if !changes.key.name.is_empty() {
+        let name = FieldTerm { path: "metadata.name".into(), equals: true, value: changes.key.name.to_string() };
+        changes.options.fields.0.push(name);
+        changes.key = Key::new(changes.key.namespace.clone(), "");
+    }
+    changes
 }

@@ -13,7 +13,7 @@ use cluster_core::runtime::shell::Exec;
 use cluster_core::trace::Sequence;
 
 use crate::commands::Api;
-use crate::commands::api::{LogOptions, Write};
+use crate::commands::api::{self, LogOptions, Tell, Write};
 
 pub struct Caller<'a> {
     cluster: &'a mut Cluster,
@@ -34,6 +34,10 @@ impl Api for Caller<'_> {
 
     fn table(&mut self, request: Request) -> Result<Table, Status> {
         Api::table(self.cluster, request.caused_by(self.cell.into()))
+    }
+
+    fn watch(&mut self, request: Request, tell: Tell<'_>) -> Result<(), Status> {
+        api::watch(self, request, tell)
     }
 
     fn kinds(&mut self) -> Result<Vec<KindRef>, Status> {

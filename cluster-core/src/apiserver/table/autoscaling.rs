@@ -1,11 +1,12 @@
-//! Horizontal pod autoscalers, of both versions.
+//! Horizontal pod autoscalers, of both versions, and the scale of a workload.
 
 use k8s_openapi::api::autoscaling::{v1, v2};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
 use super::age::age;
-use super::{cells, printers};
+use super::{Column, Row, Table, cells, column, printers};
+use crate::api::kind::scale_kind;
 use crate::api::object::Object;
 use crate::clock::Time;
 
@@ -45,32 +46,47 @@ fn autoscaler(object: &Object, now: Time) -> Vec<Value> {
 /// A metric's present value and its target: `cpu: 40%/70%`.
 fn measured(metric: &v2::MetricSpec, current: Option<&v2::MetricStatus>) -> String {
     let quantity = |quantity: Option<&Quantity>| quantity.map_or("<unknown>".to_owned(), |quantity| quantity.0.clone());
-    let pair = |value: Option<&v2::MetricValueStatus>, target: &v2::MetricTarget| match target.average_utilization {
-        Some(wanted) => {
+    let average = |value: Option<&v2::MetricValueStatus>, wanted: &Quantity| {
+        format!("{}/{}", quantity(value.and_then(|value| value.average_value.as_ref())), wanted.0)
+    };
+    // Of a container's resource: an amount, or a share of what it asks for.
+    let share = |value: Option<&v2::MetricValueStatus>, target: &v2::MetricTarget| match &target.average_value {
+        Some(wanted) => average(value, wanted),
+        None => {
             let have = value.and_then(|value| value.average_utilization);
-            format!("{}/{wanted}%", have.map_or("<unknown>".into(), |have| format!("{have}%")))
+            let wanted = target.average_utilization;
+            format!(
+                "{}/{}",
+                have.map_or("<unknown>".into(), |have| format!("{have}%")),
+                wanted.map_or("<auto>".into(), |wanted| format!("{wanted}%"))
+            )
         }
-        None => match &target.average_value {
-            Some(wanted) => format!("{}/{}", quantity(value.and_then(|v| v.average_value.as_ref())), wanted.0),
-            None => format!("{}/{}", quantity(value.and_then(|v| v.value.as_ref())), quantity(target.value.as_ref())),
-        },
+    };
+    // Of anything else: an average, or the amount itself.
+    let amount = |value: Option<&v2::MetricValueStatus>, target: &v2::MetricTarget| match &target.average_value {
+        Some(wanted) => format!("{} (avg)", average(value, wanted)),
+        None => format!("{}/{}", quantity(value.and_then(|v| v.value.as_ref())), quantity(target.value.as_ref())),
     };
     if let Some(source) = &metric.resource {
         let value = current.and_then(|status| status.resource.as_ref()).map(|status| &status.current);
-        return format!("{}: {}", source.name, pair(value, &source.target));
+        return format!("{}: {}", source.name, share(value, &source.target));
     }
     if let Some(source) = &metric.container_resource {
         let value = current.and_then(|status| status.container_resource.as_ref()).map(|status| &status.current);
-        return format!("{}: {}", source.name, pair(value, &source.target));
+        return format!("{}: {}", source.name, share(value, &source.target));
     }
     if let Some(source) = &metric.pods {
-        return pair(current.and_then(|status| status.pods.as_ref()).map(|status| &status.current), &source.target);
+        let value = current.and_then(|status| status.pods.as_ref()).map(|status| &status.current);
+        return average(value, source.target.average_value.as_ref().unwrap_or(&Quantity("0".into())));
     }
     if let Some(source) = &metric.object {
-        return pair(current.and_then(|status| status.object.as_ref()).map(|status| &status.current), &source.target);
+        return amount(current.and_then(|status| status.object.as_ref()).map(|status| &status.current), &source.target);
     }
     if let Some(source) = &metric.external {
-        return pair(current.and_then(|status| status.external.as_ref()).map(|status| &status.current), &source.target);
+        return amount(
+            current.and_then(|status| status.external.as_ref()).map(|status| &status.current),
+            &source.target,
+        );
     }
     "<unknown type>".into()
 }
@@ -92,4 +108,21 @@ fn old_autoscaler(object: &Object, now: Time) -> Vec<Value> {
         status.current_replicas,
         age(object, now),
     ]
+}
+
+/// Whether an object is the `scale` of a workload, a kind without a collection of its own.
+pub(super) fn is_scale(object: &Object) -> bool {
+    &*object.kind.kind == "Scale" && &*object.kind.group == "autoscaling"
+}
+
+pub(super) fn scales(objects: &[Object], now: Time) -> Table {
+    let mut columns: Vec<Column> = ["Name", "Desired#", "Available#", "Age"].map(column).to_vec();
+    columns[0].format.clear();
+    let row = |object: &Object| {
+        let json = object.to_json();
+        let count = |path: &str| json.pointer(path).cloned().unwrap_or_else(|| 0.into());
+        let cells = cells![&*object.key.name, count("/spec/replicas"), count("/status/replicas"), age(object, now)];
+        Row { cells, conditions: Vec::new(), object: object.clone() }
+    };
+    Table { kind: scale_kind(), columns, rows: objects.iter().map(row).collect() }
 }

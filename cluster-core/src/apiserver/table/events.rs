@@ -43,13 +43,15 @@ fn event(object: &Object, now: Time) -> Vec<Value> {
     let from = event.source.as_ref();
     let component = from.and_then(|source| source.component.as_deref()).filter(|component| !component.is_empty());
     let component = component.or(event.reporting_component.as_deref()).unwrap_or_default();
+    let host = from.and_then(|source| source.host.as_deref()).filter(|host| !host.is_empty());
+    let instance = host.or(event.reporting_instance.as_deref()).unwrap_or_default();
     cells![
         ago(last, now),
         event.type_.as_deref().unwrap_or_default(),
         event.reason.as_deref().unwrap_or_default(),
         about(&event.involved_object),
         event.involved_object.field_path.as_deref().unwrap_or_default(),
-        source(component, from.and_then(|source| source.host.as_deref()).unwrap_or_default()),
+        source(component, instance),
         event.message.as_deref().unwrap_or_default().trim(),
         ago(first, now),
         series.and_then(|series| series.count).or(event.count).unwrap_or(1).to_string(),
@@ -71,7 +73,10 @@ fn new_event(object: &Object, now: Time) -> Vec<Value> {
         event.reason.as_deref().unwrap_or_default(),
         about(&regarding),
         regarding.field_path.unwrap_or_default(),
-        event.reporting_controller.as_deref().unwrap_or_default(),
+        source(
+            event.reporting_controller.as_deref().unwrap_or_default(),
+            event.reporting_instance.as_deref().unwrap_or_default(),
+        ),
         event.note.as_deref().unwrap_or_default().trim(),
         ago(first, now),
         series.map(|series| series.count).or(event.deprecated_count).unwrap_or(1).to_string(),

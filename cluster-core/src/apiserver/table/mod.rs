@@ -161,6 +161,9 @@ const ALL: &[&[Printer]] = &[
 impl ApiServer {
     /// The table of some objects of one kind at this moment.
     pub fn table(&self, kind: &KindRef, objects: &[Object], now: Time) -> Table {
+        if objects.first().is_some_and(autoscaling::is_scale) {
+            return autoscaling::scales(objects, now);
+        }
         match ALL.iter().copied().flatten().find(|printer| (printer.kind)() == kind) {
             Some(printer) => built_in(printer, objects, now),
             None => custom::table(self.definition_of(kind), kind, objects, now),

@@ -1,6 +1,8 @@
 //! Services, endpoints, ingresses, policies of the network.
 
-use k8s_openapi::api::core::v1::{Endpoints, LoadBalancerIngress, Service};
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{Endpoints, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
 use serde_json::Value;
@@ -21,13 +23,27 @@ printers! {
     ServiceCIDR: "Name, CIDRs, Age" => service_cidr,
 }
 
+/// So many entries of a list are shown.
+const SHOWN_MAX: usize = 3;
+
 /// Lists are cut after a few entries: `10.0.0.1:80,10.0.0.2:80 + 3 more...`.
-fn some_of(list: &[String], limit: usize, empty: &str) -> String {
+fn some_of(list: &[String], empty: &str) -> String {
     match list.len() {
         0 => empty.into(),
-        count if count > limit => format!("{} + {} more...", list[..limit].join(","), count - limit),
+        count if count > SHOWN_MAX => format!("{} + {} more...", list[..SHOWN_MAX].join(","), count - SHOWN_MAX),
         _ => list.join(","),
     }
+}
+
+/// The addresses that a load balancer has given, each once.
+fn given<'a>(addresses: impl Iterator<Item = (Option<&'a String>, Option<&'a String>)>) -> Vec<String> {
+    let all: BTreeSet<&String> = addresses.filter_map(|(ip, hostname)| ip.or(hostname)).collect();
+    all.into_iter().filter(|address| !address.is_empty()).cloned().collect()
+}
+
+/// `10.0.0.1:80`, `[fd00::1]:80`
+fn with_port(address: &str, port: i32) -> String {
+    if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }
 
 fn service(object: &Object, now: Time) -> Vec<Value> {
@@ -51,18 +67,14 @@ fn external_address(object: &Object, type_: &str) -> String {
         "ExternalName" => spec.external_name.clone().unwrap_or_default(),
         "LoadBalancer" => {
             let balancer = object.status::<Service>().load_balancer.as_ref();
-            let given = balancer.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
-            let mut all: Vec<String> = given.iter().map(balancer_address).collect();
+            let ingress = balancer.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+            let mut all = given(ingress.iter().map(|ingress| (ingress.ip.as_ref(), ingress.hostname.as_ref())));
             all.extend(external);
             if all.is_empty() { "<pending>".into() } else { all.join(",") }
         }
         _ if external.is_empty() => "<none>".into(),
         _ => external.join(","),
     }
-}
-
-fn balancer_address(ingress: &LoadBalancerIngress) -> String {
-    ingress.ip.clone().or_else(|| ingress.hostname.clone()).unwrap_or_default()
 }
 
 fn service_ports(object: &Object) -> String {
@@ -83,19 +95,22 @@ fn service_ports(object: &Object) -> String {
 }
 
 fn endpoints(object: &Object, now: Time) -> Vec<Value> {
+    let subsets = object.spec::<Endpoints>().subsets.as_deref().unwrap_or_default();
     let mut list = Vec::new();
-    for subset in object.spec::<Endpoints>().subsets.iter().flatten() {
+    for subset in subsets {
         let addresses = || subset.addresses.iter().flatten();
         match subset.ports.as_deref().unwrap_or_default() {
             [] => list.extend(addresses().map(|address| address.ip.clone())),
             ports => {
                 for port in ports {
-                    list.extend(addresses().map(|address| format!("{}:{}", address.ip, port.port)));
+                    list.extend(addresses().map(|address| with_port(&address.ip, port.port)));
                 }
             }
         }
     }
-    cells![&*object.key.name, some_of(&list, 3, "<none>"), age(object, now)]
+    // Of subsets that are not ready nothing is shown.
+    let empty = if subsets.is_empty() { "<none>" } else { "" };
+    cells![&*object.key.name, some_of(&list, empty), age(object, now)]
 }
 
 fn endpoint_slice(object: &Object, now: Time) -> Vec<Value> {
@@ -115,8 +130,8 @@ fn endpoint_slice(object: &Object, now: Time) -> Vec<Value> {
     cells![
         &*object.key.name,
         slice.address_type.as_str(),
-        some_of(&ports, 3, "<unset>"),
-        some_of(&addresses, 3, "<unset>"),
+        some_of(&ports, "<unset>"),
+        some_of(&addresses, "<unset>"),
         age(object, now),
     ]
 }
@@ -125,15 +140,12 @@ fn ingress(object: &Object, now: Time) -> Vec<Value> {
     let spec = object.spec::<Ingress>();
     let hosts: Vec<String> = spec.rules.iter().flatten().filter_map(|rule| rule.host.clone()).collect();
     let balancer = object.status::<Ingress>().load_balancer.as_ref();
-    let addresses: Vec<String> = balancer
-        .into_iter()
-        .flat_map(|status| status.ingress.iter().flatten())
-        .map(|ingress| ingress.ip.clone().or_else(|| ingress.hostname.clone()).unwrap_or_default())
-        .collect();
+    let ingress = balancer.and_then(|status| status.ingress.as_deref()).unwrap_or_default();
+    let addresses = given(ingress.iter().map(|ingress| (ingress.ip.as_ref(), ingress.hostname.as_ref())));
     cells![
         &*object.key.name,
         or_none(spec.ingress_class_name.as_deref()),
-        some_of(&hosts, 3, "*"),
+        some_of(&hosts, "*"),
         addresses.join(","),
         if spec.tls.as_ref().is_some_and(|tls| !tls.is_empty()) { "80, 443" } else { "80" },
         age(object, now),
@@ -146,7 +158,9 @@ fn ingress_class(object: &Object, now: Time) -> Vec<Value> {
         let group = reference.api_group.as_ref().map_or(String::new(), |group| format!(".{group}"));
         format!("{}{group}/{}", reference.kind, reference.name)
     });
-    cells![&*object.key.name, spec.controller.as_deref().unwrap_or_default(), parameters, age(object, now)]
+    let is_default = object.annotation("ingressclass.kubernetes.io/is-default-class") == Some("true");
+    let name = format!("{}{}", object.key.name, if is_default { " (default)" } else { "" });
+    cells![name, spec.controller.as_deref().unwrap_or_default(), parameters, age(object, now)]
 }
 
 fn network_policy(object: &Object, now: Time) -> Vec<Value> {

@@ -45,10 +45,10 @@ fn node(object: &Object, now: Time) -> Vec<Value> {
         Some(text) if !text.is_empty() => text.to_owned(),
         _ => "<unknown>".to_owned(),
     };
-    let kernel = info.map(|info| match info.architecture.as_str() {
-        "" => info.kernel_version.clone(),
-        architecture => format!("{} ({architecture})", info.kernel_version),
-    });
+    let mut kernel = unknown(info.map(|info| info.kernel_version.as_str()));
+    if let Some(info) = info.filter(|info| !info.architecture.is_empty()) {
+        kernel.push_str(&format!(" ({})", info.architecture));
+    }
     cells![
         &*object.key.name,
         state,
@@ -58,7 +58,7 @@ fn node(object: &Object, now: Time) -> Vec<Value> {
         address("InternalIP"),
         address("ExternalIP"),
         unknown(info.map(|info| info.os_image.as_str())),
-        unknown(kernel.as_deref()),
+        kernel,
         unknown(info.map(|info| info.container_runtime_version.as_str())),
     ]
 }

@@ -148,6 +148,7 @@ fn init_containers(object: &Object, summary: &mut Summary) -> (bool, Summary) {
 
 fn main_containers(object: &Object, summary: &mut Summary) {
     let mut has_running = false;
+    let mut failed = None;
     for status in object.status::<Pod>().container_statuses.iter().flatten().rev() {
         summary.count_restarts(status);
         let Some(state) = &status.state else { continue };
@@ -155,13 +156,21 @@ fn main_containers(object: &Object, summary: &mut Summary) {
             summary.reason = reason.to_owned();
         } else if let Some(terminated) = &state.terminated {
             summary.reason = end_reason(terminated);
+            if terminated.exit_code != 0 {
+                failed = Some(summary.reason.clone());
+            }
         } else if status.ready && state.running.is_some() {
             has_running = true;
             summary.ready += 1;
         }
     }
-    if summary.reason == "Completed" && has_running {
-        summary.reason = if has_condition(object, "Ready") { "Running" } else { "NotReady" }.into();
+    if summary.reason == "Completed" {
+        summary.reason = match failed {
+            _ if has_running && has_condition(object, "Ready") => "Running".into(),
+            Some(failed) => failed,
+            None if has_running => "NotReady".into(),
+            None => return,
+        };
     }
 }
 

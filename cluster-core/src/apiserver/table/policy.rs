@@ -65,7 +65,7 @@ fn role_binding(object: &Object, role: &RoleRef, subjects: Option<&[Subject]>, n
             Some(namespace) if kind == "ServiceAccount" => format!("{namespace}/{}", subject.name),
             _ => subject.name.clone(),
         });
-        names.collect::<Vec<_>>().join(",")
+        names.collect::<Vec<_>>().join(", ")
     };
     cells![
         &*object.key.name,
@@ -79,13 +79,14 @@ fn role_binding(object: &Object, role: &RoleRef, subjects: Option<&[Subject]>, n
 
 fn signing_request(object: &Object, now: Time) -> Vec<Value> {
     let (spec, status) = (object.spec::<CertificateSigningRequest>(), object.status::<CertificateSigningRequest>());
-    let mut states: Vec<&str> = status.conditions.iter().flatten().map(|condition| condition.type_.as_str()).collect();
-    if states.is_empty() {
-        states.push("Pending");
-    }
-    if status.certificate.is_some() {
-        states.push("Issued");
-    }
+    let has = |type_: &str| status.conditions.iter().flatten().any(|condition| condition.type_ == type_);
+    let mut states = vec![match (has("Denied"), has("Approved")) {
+        (true, _) => "Denied",
+        (false, true) => "Approved",
+        (false, false) => "Pending",
+    }];
+    states.extend(has("Failed").then_some("Failed"));
+    states.extend(status.certificate.is_some().then_some("Issued"));
     let seconds = spec.expiration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     cells![
         &*object.key.name,
@@ -116,7 +117,6 @@ fn priority_level(object: &Object, now: Time) -> Vec<Value> {
     let number = |number: Option<i32>| number.map_or_else(none, |number| number.to_string());
     let limited = spec.limited.as_ref();
     let shares = limited.and_then(|limited| limited.nominal_concurrency_shares);
-    let shares = shares.or(spec.exempt.as_ref().and_then(|exempt| exempt.nominal_concurrency_shares));
     let queuing = limited.and_then(|limited| limited.limit_response.as_ref()?.queuing.as_ref());
     cells![
         &*object.key.name,

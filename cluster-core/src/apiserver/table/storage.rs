@@ -9,7 +9,7 @@ use k8s_openapi::api::storage::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
-use super::age::{age, created_at};
+use super::age::age;
 use super::{cells, printers};
 use crate::api::object::Object;
 use crate::clock::Time;
@@ -26,7 +26,11 @@ printers! {
     CSINode: "Name, Drivers#, Age" => |object, now| {
         cells![&*object.key.name, object.spec::<CSINode>().drivers.len(), age(object, now)]
     },
-    CSIStorageCapacity: "Name, Created At@" => |object, _| cells![&*object.key.name, created_at(object)],
+    CSIStorageCapacity: "Name, StorageClassName, Capacity" => |object, _| {
+        let spec = object.spec::<CSIStorageCapacity>();
+        let capacity = spec.capacity.as_ref().map_or("<unset>", |capacity| capacity.0.as_str());
+        cells![&*object.key.name, spec.storage_class_name.as_str(), capacity]
+    },
 }
 
 /// `RWO,ROX`, in the order of the documentation.
@@ -38,7 +42,12 @@ fn access_modes(modes: Option<&Vec<String>>) -> String {
 }
 
 fn storage(amounts: Option<&BTreeMap<String, Quantity>>) -> String {
-    amounts.and_then(|amounts| amounts.get("storage")).map(|quantity| quantity.0.clone()).unwrap_or_default()
+    amounts.and_then(|amounts| amounts.get("storage")).map_or("0".into(), |quantity| quantity.0.clone())
+}
+
+/// The class, which an old annotation may name, too.
+fn class<'a>(object: &'a Object, class: Option<&'a str>) -> &'a str {
+    object.annotation("volume.beta.kubernetes.io/storage-class").or(class).unwrap_or_default()
 }
 
 fn or_unset(text: Option<&str>) -> &str {
@@ -56,7 +65,7 @@ fn claim(object: &Object, now: Time) -> Vec<Value> {
         volume,
         if bound { storage(status.capacity.as_ref()) } else { String::new() },
         if bound { access_modes(status.access_modes.as_ref()) } else { String::new() },
-        spec.storage_class_name.as_deref().unwrap_or_default(),
+        class(object, spec.storage_class_name.as_deref()),
         or_unset(spec.volume_attributes_class_name.as_deref()),
         age(object, now),
         or_unset(spec.volume_mode.as_deref()),
@@ -76,7 +85,7 @@ fn volume(object: &Object, now: Time) -> Vec<Value> {
         spec.persistent_volume_reclaim_policy.as_deref().unwrap_or_default(),
         phase,
         claim.unwrap_or_default(),
-        spec.storage_class_name.as_deref().unwrap_or_default(),
+        class(object, spec.storage_class_name.as_deref()),
         or_unset(spec.volume_attributes_class_name.as_deref()),
         status.reason.as_deref().unwrap_or_default(),
         age(object, now),

@@ -9,6 +9,7 @@ use cluster_core::api::selector::{FieldSelector, Selector};
 use cluster_core::api::user::User;
 use cluster_core::apiserver::access::Attributes;
 use cluster_core::trace::Actor;
+use k8s_openapi::api::core::v1::Namespace;
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -71,9 +72,47 @@ impl Call<'_, '_> {
         self.send_for_object(request(Verb::Get, kind, namespace, name))
     }
 
+    /// As [`Call::get`], for an object that a person names: of a namespace that is not there, that is what is told.
+    pub fn get_in_namespace(&mut self, kind: &KindRef, namespace: &str, name: &str) -> Result<Value, Failure> {
+        self.get(kind, namespace, name).map_err(|failure| self.missing(kind, namespace, failure))
+    }
+
+    /// What is told of an object that could not be read. (`Info.Get` of k8s.io/cli-runtime/pkg/resource)
+    pub fn missing(&mut self, kind: &KindRef, namespace: &str, failure: Failure) -> Failure {
+        if !kind.namespaced || matches!(namespace, "" | "default") || !failure.is_not_found() {
+            return failure;
+        }
+        match self.get(KindRef::of::<Namespace>(), "", namespace) {
+            Err(missing) if missing.is_not_found() => missing,
+            _ => failure,
+        }
+    }
+
+    /// What is told of a list that the server refuses. (`EnhanceListError` of k8s.io/cli-runtime/pkg/resource)
+    pub fn list_failure(&self, kind: &KindRef, failure: Failure) -> Failure {
+        let mut status = match failure {
+            Failure::Server(status) => status,
+            other => return other,
+        };
+        if matches!(status.reason, "BadRequest" | "NotFound") {
+            let text = |flag: &str| self.parsed.text(flag).unwrap_or_default();
+            let (labels, fields) = (text("selector"), text("field-selector"));
+            status.message = unlisted(kind, labels, fields, &status.message);
+        }
+        Failure::Server(status)
+    }
+
+    /// Says so of kinds that the server serves with a warning.
+    pub fn deprecated(&mut self, kind: &KindRef) {
+        if (&*kind.group, &*kind.resource) == ("", "endpoints") {
+            self.warn("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
+        }
+    }
+
     pub fn list(&mut self, kind: &KindRef, namespace: &str, options: Options) -> Result<Vec<Value>, Failure> {
         let request = Request { options, ..request(Verb::List, kind, namespace, "") };
-        Ok(self.send(request)?.items().iter().map(|object| object.to_json()).collect())
+        let listed = self.send(request).map_err(|failure| self.list_failure(kind, failure))?;
+        Ok(listed.items().iter().map(|object| object.to_json()).collect())
     }
 
     pub fn create(&mut self, kind: &KindRef, namespace: &str, body: Value, options: Options) -> Result<Value, Failure> {
@@ -99,16 +138,23 @@ impl Call<'_, '_> {
         let (labels, fields) =
             (self.parsed.text("selector").unwrap_or_default(), self.parsed.text("field-selector").unwrap_or_default());
         let refused = |problem: String| {
-            let resource = format!("{}/{}, Resource={}", kind.group, kind.version, kind.resource);
-            Failure::Raw(format!(
-                "Error from server (BadRequest): Unable to find {resource:?} that match label selector {labels:?}, field selector {fields:?}: {problem}"
-            ))
+            let message = unlisted(kind, labels, fields, &problem);
+            Failure::Raw(format!("Error from server (BadRequest): {message}"))
         };
         Ok(Options {
-            labels: Selector::parse(labels)
-                .map_err(|problem| refused(format!("unable to parse requirement: {problem}")))?,
+            labels: Selector::parse(labels).map_err(refused)?,
             fields: FieldSelector::parse(fields).map_err(refused)?,
             ..Options::default()
         })
+    }
+}
+
+fn unlisted(kind: &KindRef, labels: &str, fields: &str, problem: &str) -> String {
+    let resource = format!("{}/{}, Resource={}", kind.group, kind.version, kind.resource);
+    match (labels, fields) {
+        ("", "") => format!("Unable to list {resource:?}: {problem}"),
+        _ => format!(
+            "Unable to find {resource:?} that match label selector {labels:?}, field selector {fields:?}: {problem}"
+        ),
     }
 }

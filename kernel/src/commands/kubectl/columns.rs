@@ -3,27 +3,41 @@
 const PADDING: usize = 3;
 const WIDTH_MIN: usize = 6;
 
-/// Lines of cells that stand below each other. Each column is as wide as its widest cell and three spaces more; the
-/// last one is not filled up.
-pub fn align(rows: &[Vec<String>]) -> String {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let widest = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-        (widest.unwrap_or(0) + PADDING).max(WIDTH_MIN)
-    };
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        for (column, cell) in row.iter().enumerate() {
-            text.push_str(cell);
-            if column + 1 < row.len() {
-                let filled = cell.chars().count();
-                text.extend(std::iter::repeat_n(' ', widths[column].saturating_sub(filled)));
+/// Keeps columns as wide as they have been.
+#[derive(Default)]
+pub struct Aligner {
+    widths: Vec<usize>,
+}
+
+impl Aligner {
+    /// Lines of cells that stand below each other. Each column is as wide as its widest cell and three spaces more, and
+    /// no narrower than before; the last one is not filled up.
+    pub fn align(&mut self, rows: &[Vec<String>]) -> String {
+        for row in rows {
+            self.widths.resize(self.widths.len().max(row.len()), WIDTH_MIN);
+            let filled = row.len().saturating_sub(1);
+            for (width, cell) in self.widths.iter_mut().zip(&row[..filled]) {
+                *width = (*width).max(cell.chars().count() + PADDING);
             }
         }
-        text.push('\n');
+        let mut text = String::new();
+        for row in rows {
+            for (column, cell) in row.iter().enumerate() {
+                text.push_str(cell);
+                if column + 1 < row.len() {
+                    let filled = cell.chars().count();
+                    text.extend(std::iter::repeat_n(' ', self.widths[column].saturating_sub(filled)));
+                }
+            }
+            text.push('\n');
+        }
+        text
     }
-    text
+}
+
+/// Lines of cells that stand below each other once.
+pub fn align(rows: &[Vec<String>]) -> String {
+    Aligner::default().align(rows)
 }
 
 #[cfg(test)]
@@ -34,5 +48,13 @@ mod tests {
     fn columns_are_three_apart_and_at_least_six_wide() {
         let rows = [["NAME", "A", "LAST"], ["longer-name", "1", "x"]].map(|row| row.map(String::from).to_vec());
         assert_eq!(align(&rows), "NAME          A     LAST\nlonger-name   1     x\n");
+    }
+
+    #[test]
+    fn columns_stay_as_wide_as_they_were() {
+        let mut aligner = Aligner::default();
+        let line = |cells: [&str; 2]| vec![cells.map(String::from).to_vec()];
+        assert_eq!(aligner.align(&line(["a-long-name", "x"])), "a-long-name   x\n");
+        assert_eq!(aligner.align(&line(["b", "y"])), "b             y\n");
     }
 }

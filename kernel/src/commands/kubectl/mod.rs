@@ -3,11 +3,14 @@
 
 mod client;
 mod columns;
+mod custom_columns;
 pub mod declare;
 mod describe;
 mod failure;
 mod flags;
+mod go_template;
 mod jsonpath;
+mod kyaml;
 mod manifests;
 mod output;
 mod raw;

@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::columns;
+use super::custom_columns::CustomColumns;
+pub use super::custom_columns::column_path;
 use super::failure::{Failure, message};
 use super::flags::{Flag, optional, switch, text};
+use super::go_template;
 use super::jsonpath::{self, Template};
+use super::kyaml;
 use super::resources::Item;
 use super::verb::Call;
 use crate::yaml;
@@ -25,9 +28,18 @@ pub enum Format {
     Name,
     Json,
     Yaml,
+    Kyaml,
     JsonPath(Template),
     JsonPathAsJson(Template),
-    CustomColumns(Vec<(String, Template)>),
+    GoTemplate(go_template::Template),
+    CustomColumns(CustomColumns),
+}
+
+impl Format {
+    /// Whether objects are shown with the managers of their fields without being asked: templates see all there is.
+    pub fn shows_managers(&self) -> bool {
+        !matches!(self, Format::Human { .. } | Format::Name | Format::Json | Format::Yaml | Format::Kyaml)
+    }
 }
 
 /// Whether and where a change is only tried.
@@ -65,41 +77,58 @@ impl Call<'_, '_> {
 
     fn format_among(&self, allowed: &str) -> Result<Format, Failure> {
         let asked = self.parsed.text("output").unwrap_or_default();
-        let (name, template) = asked.split_once('=').map_or((asked, None), |(name, template)| (name, Some(template)));
-        let template = template.or(self.parsed.text("template"));
-        let path = || match template {
-            Some(text) if !text.is_empty() => jsonpath::parse(text)
-                .map_err(|problem| Failure::Message(format!("error parsing jsonpath {text}, {problem}"))),
+        let separate = self.parsed.text("template").filter(|template| !template.is_empty());
+        let (name, template) = match (asked.split_once('='), separate) {
+            // `get` takes a template for itself.
+            (None, Some(template)) if asked.is_empty() && allowed == FORMATS => ("go-template", Some(template)),
+            (None, template) => (asked, template),
+            (Some((name, template)), None) => (name, Some(template)),
+            (Some(_), Some(_)) => ("", None),
+        };
+        let given = || match template {
+            Some(text) if !text.is_empty() => Ok(text),
             _ => message("template format specified but no template given"),
         };
-        let file = || match template {
-            Some(file) if !file.is_empty() => self.context.files.read(file).map_err(|trouble| {
-                Failure::Message(format!("error reading --template {file}, open {file}: {trouble}"))
-            }),
-            _ => message("template format specified but no template given"),
+        let file = || {
+            let file = given()?;
+            self.context
+                .files
+                .read(file)
+                .map_err(|trouble| Failure::Message(format!("error reading --template {file}, open {file}: {trouble}")))
         };
-        match name {
-            "" => Ok(Format::Human { wide: false }),
-            "wide" if allowed == FORMATS => Ok(Format::Human { wide: true }),
-            "name" => Ok(Format::Name),
-            "json" => Ok(Format::Json),
-            "yaml" => Ok(Format::Yaml),
-            "jsonpath" => path().map(Format::JsonPath),
-            "jsonpath-as-json" => path().map(Format::JsonPathAsJson),
-            "jsonpath-file" => {
-                let text = file()?;
-                let parsed = jsonpath::parse(text.trim_end_matches('\n'));
-                parsed
-                    .map(Format::JsonPath)
-                    .map_err(|problem| Failure::Message(format!("error parsing jsonpath {text}, {problem}")))
+        let path = |text: &str| {
+            jsonpath::parse(text)
+                .map_err(|problem| Failure::Message(format!("error parsing jsonpath {text}, {problem}")))
+        };
+        let go = |text: &str| match go_template::parse(text) {
+            Ok(template) => Ok(Format::GoTemplate(template)),
+            Err(problem) => message(format!("error parsing template {text}, {problem}")),
+        };
+        match (name, asked.to_lowercase().as_str()) {
+            (_, "") if template.is_none() => Ok(Format::Human { wide: false }),
+            (_, "wide") if allowed == FORMATS => Ok(Format::Human { wide: true }),
+            (_, "name") => Ok(Format::Name),
+            (_, "json") => Ok(Format::Json),
+            (_, "yaml") => Ok(Format::Yaml),
+            (_, "kyaml") => Ok(Format::Kyaml),
+            ("jsonpath", _) => path(given()?).map(Format::JsonPath),
+            ("jsonpath-as-json", _) => path(given()?).map(Format::JsonPathAsJson),
+            ("jsonpath-file", _) => path(&file()?).map(Format::JsonPath),
+            ("go-template" | "template", _) => go(given()?),
+            ("go-template-file" | "templatefile", _) => go(&file()?),
+            ("custom-columns", _) if allowed == FORMATS => {
+                let headers = !self.parsed.switch("no-headers");
+                CustomColumns::parse(template.unwrap_or_default(), headers).map(Format::CustomColumns)
             }
-            "custom-columns" if allowed == FORMATS => custom_columns(template.unwrap_or_default()),
-            "custom-columns-file" if allowed == FORMATS => custom_columns_of_file(&file()?),
-            "go-template" | "go-template-file" | "template" | "templatefile" | "kyaml" => {
-                message(format!("the output format {name:?} is not supported here; jsonpath and custom-columns are"))
+            ("custom-columns-file", _) if allowed == FORMATS => {
+                let file = template.unwrap_or_default();
+                let text = self.context.files.read(file);
+                let unread =
+                    |trouble| Failure::Message(format!("error reading template {file}, open {file}: {trouble}"));
+                CustomColumns::of_file(&text.map_err(unread)?).map(Format::CustomColumns)
             }
             _ => message(format!(
-                "unable to match a printer suitable for the output format {name:?}, allowed formats are: {allowed}"
+                "unable to match a printer suitable for the output format {asked:?}, allowed formats are: {allowed}"
             )),
         }
     }
@@ -135,7 +164,7 @@ impl Call<'_, '_> {
             }
             return Ok(());
         }
-        let keep = self.parsed.switch("show-managed-fields");
+        let keep = self.parsed.switch("show-managed-fields") || format.shows_managers();
         let shown = |item: &Item| if keep { item.value.clone() } else { without_managed_fields(item.value.clone()) };
         let value = match items {
             [one] if !list => shown(one),
@@ -147,36 +176,45 @@ impl Call<'_, '_> {
         let text = match format {
             Format::Json => json_text(&value, "    ") + "\n",
             Format::Yaml => yaml::print(&value),
-            Format::JsonPath(template) => execute(template, &value)?,
+            Format::Kyaml => kyaml::document(&value),
+            Format::JsonPath(template) => {
+                template.execute(&value).map_err(|problem| jsonpath_failure(&problem, template, &value))?
+            }
             Format::JsonPathAsJson(template) => {
-                let found = template.values(&value).map_err(|problem| jsonpath_failure(&problem, template, &value))?;
-                json_text(&Value::Array(found), "    ") + "\n"
+                template.execute_as_json(&value).map_err(|problem| jsonpath_failure(&problem, template, &value))?
             }
-            Format::CustomColumns(wanted) => {
-                let headers = !self.parsed.switch("no-headers");
-                let rows: Vec<&Value> = match value.get("items") {
-                    Some(Value::Array(rows)) if value.get("kind") == Some(&json!("List")) => rows.iter().collect(),
-                    _ => vec![&value],
-                };
-                custom_table(wanted, &rows, headers)
+            Format::GoTemplate(template) => {
+                let (text, outcome) = template.execute(&value);
+                self.context.print(text);
+                return outcome.map_err(|problem| self.template_failure(&problem, template, &value));
             }
+            Format::CustomColumns(columns) => match value.get("items") {
+                Some(Value::Array(rows)) if list || items.len() != 1 => columns.table(rows)?,
+                _ => columns.table(std::slice::from_ref(&value))?,
+            },
             Format::Human { .. } | Format::Name => String::new(),
         };
         self.context.print(text);
         Ok(())
     }
-}
 
-fn execute(template: &Template, value: &Value) -> Result<String, Failure> {
-    template.execute(value).map_err(|problem| jsonpath_failure(&problem, template, value))
+    /// Says more on standard output, as kubectl does.
+    fn template_failure(&mut self, problem: &str, template: &go_template::Template, value: &Value) -> Failure {
+        let source = &template.source;
+        self.context.print(format!(
+            "Error executing template: {problem}. Printing more information for debugging the template:\n\ttemplate was:\n\t\t{source}\n\traw data was:\n\t\t{}\n\tobject given to template engine was:\n\t\t{}\n\n",
+            json_line(value),
+            jsonpath::go_text(value)
+        ));
+        Failure::Message(format!("error executing template {source:?}: {problem}"))
+    }
 }
 
 fn jsonpath_failure(problem: &str, template: &Template, value: &Value) -> Failure {
+    let source = &template.source;
     Failure::Message(format!(
-        "error executing jsonpath {:?}: Error executing template: {problem}. Printing more information for debugging the template:\n\ttemplate was:\n\t\t{}\n\tobject given to jsonpath engine was:\n\t\t{}\n",
-        template.source,
-        template.source,
-        jsonpath::go_text(value)
+        "error executing jsonpath {source:?}: Error executing template: {problem}. Printing more information for debugging the template:\n\ttemplate was:\n\t\t{source}\n\tobject given to jsonpath engine was:\n\t\t{}\n\n",
+        jsonpath::go_syntax(value)
     ))
 }
 
@@ -204,64 +242,4 @@ pub fn json_line(value: &Value) -> String {
 
 fn escape(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
-fn custom_columns(spec: &str) -> Result<Format, Failure> {
-    if spec.is_empty() {
-        return message("custom-columns format specified but no custom columns given");
-    }
-    let mut columns = Vec::new();
-    for part in spec.split(',') {
-        let Some((header, path)) = part.split_once(':') else {
-            return message(format!("unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"));
-        };
-        columns.push((header.to_owned(), column_path(path)?));
-    }
-    Ok(Format::CustomColumns(columns))
-}
-
-/// A line of headers and a line of paths.
-fn custom_columns_of_file(text: &str) -> Result<Format, Failure> {
-    let mut lines = text.lines();
-    let headers: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
-    let paths: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
-    if headers.len() != paths.len() || headers.is_empty() {
-        return message(format!(
-            "number of headers ({}) and field specifications ({}) don't match",
-            headers.len(),
-            paths.len()
-        ));
-    }
-    let mut columns = Vec::new();
-    for (header, path) in headers.into_iter().zip(paths) {
-        columns.push((header.to_owned(), column_path(path)?));
-    }
-    Ok(Format::CustomColumns(columns))
-}
-
-/// `x.y`, `.x.y`, `{x.y}` and `{.x.y}` are the same.
-pub fn column_path(path: &str) -> Result<Template, Failure> {
-    let inner = path.strip_prefix('{').and_then(|path| path.strip_suffix('}')).unwrap_or(path);
-    let inner = inner.strip_prefix('.').unwrap_or(inner);
-    jsonpath::parse(&format!("{{.{inner}}}")).map_err(|_| {
-        Failure::Message(
-            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'"
-                .into(),
-        )
-    })
-}
-
-fn custom_table(wanted: &[(String, Template)], objects: &[&Value], headers: bool) -> String {
-    let mut rows = Vec::new();
-    if headers {
-        rows.push(wanted.iter().map(|(header, _)| header.clone()).collect());
-    }
-    for object in objects {
-        let cell = |(_, path): &(String, Template)| match path.values(object) {
-            Ok(found) if !found.is_empty() => found.iter().map(jsonpath::go_text).collect::<Vec<_>>().join(","),
-            _ => "<none>".to_owned(),
-        };
-        rows.push(wanted.iter().map(cell).collect());
-    }
-    columns::align(&rows)
 }

@@ -27,8 +27,17 @@ pub fn uri(call: &Call<'_, '_>) -> Result<Option<String>, Failure> {
     if !call.parsed.args.is_empty() {
         return message("arguments may not be passed when --raw is specified");
     }
+    let is_set = |flag: &str| call.parsed.text(flag).is_some_and(|text| !text.is_empty());
+    if call.parsed.switch("watch") || call.parsed.switch("watch-only") || is_set("selector") {
+        return message(
+            "--raw may not be specified with other flags that filter the server request or alter the output",
+        );
+    }
+    if is_set("output") {
+        return message("--raw and --output are mutually exclusive");
+    }
     if !uri.starts_with('/') {
-        return message(format!("--raw must be a valid URL path: {uri:?} does not begin with /"));
+        return message(format!("--raw must be a valid URL path: parse {uri:?}: invalid URI for request"));
     }
     Ok(Some(uri.to_owned()))
 }
@@ -37,7 +46,7 @@ pub fn send(call: &mut Call<'_, '_>, method: &Method, uri: &str) -> Outcome {
     let text = call.text_of_file()?;
     call.command = format!("{} --raw {uri}", call.command);
     let Some(cluster) = call.context.api.cluster() else {
-        return message("--raw is understood by the cluster of a notebook only");
+        return Ok(call.context.with_output(|api, write| api.raw(method, uri, text, write))?);
     };
     let asked = Asked::new(cluster, method, uri, &text, client::actor())?;
     if asked.is_watch {

@@ -112,7 +112,10 @@ pub fn targets(call: &mut Call<'_, '_>, args: &[String]) -> Result<Vec<Target>, 
                     "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'",
                 );
             };
-            if name.is_empty() || types.is_empty() || name.contains('/') {
+            if name.contains('/') {
+                return message("arguments in resource/name form may not have more than one slash");
+            }
+            if name.is_empty() || types.is_empty() || types.contains(',') {
                 return message("arguments in resource/name form must have a single resource and name");
             }
             targets.extend(find_kinds(&kinds, types)?.into_iter().map(|kind| target(kind, Some(name))));
@@ -164,7 +167,7 @@ impl Call<'_, '_> {
                 }
                 Some(name) => {
                     let namespace = self.namespace.clone();
-                    match self.get(&kind, &namespace, &name) {
+                    match self.get_in_namespace(&kind, &namespace, &name) {
                         Ok(value) => items.push(Item::new(&kind, value)),
                         Err(failure) => failures.push(failure),
                     }

@@ -83,6 +83,28 @@ fn a_request_by_its_path_is_answered_as_the_server_answers_it() {
     assert!(told.contains("! error: arguments may not be passed when --raw is specified"), "{told}");
 }
 
+#[test]
+fn a_watch_tells_what_happens_until_nothing_does() {
+    let told = transcript(
+        &[],
+        &[
+            "create deployment web --image=nginx",
+            "get pods --watch --no-headers",
+            "get deployments web --watch-only --output-watch-events",
+            "get pods -w --output-watch-events -o name",
+            "get pods,svc -w",
+        ],
+    );
+    let (_, watch) = told.split_once("--no-headers\n").unwrap();
+    let states: Vec<&str> = watch.lines().map_while(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!(states.first(), Some(&"Pending"), "{told}");
+    assert_eq!(states.last(), Some(&"Running"), "{told}");
+    assert!(states.contains(&"ContainerCreating"), "{told}");
+    assert!(told.contains("--watch-only --output-watch-events\n$"), "{told}");
+    assert!(told.contains("-o name\npod/web-"), "{told}");
+    assert!(told.contains("! error: you may only specify a single resource type\n"), "{told}");
+}
+
 /// Compares a transcript with the one that is kept.
 macro_rules! check {
     ($transcript:expr) => {

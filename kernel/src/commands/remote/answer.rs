@@ -8,6 +8,7 @@ use cluster_core::api::object::Object;
 use cluster_core::api::request::{Answer, Request};
 use cluster_core::api::status::{Cause, Details, Status, known_reason};
 use cluster_core::apiserver::table::{Column, Row, Table};
+use cluster_core::watch::EventType;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde_json::{Value, json};
@@ -103,6 +104,27 @@ pub fn object(kind: &KindRef, known: &[KindRef], request: &Request, value: Value
         read(&kind, value)?
     };
     Ok(Answer { object, created: false, deleted, warnings: Arc::new([]) })
+}
+
+/// One line of a watch: what has happened, and to what.
+///
+/// # Errors
+/// The line tells why the watch is over, or can't be read.
+pub fn event(line: &[u8]) -> Result<(EventType, Value), Status> {
+    let unread = |what: &str| Status::internal(format!("an event of the server's can't be read: {what}"));
+    let mut event: Value = serde_json::from_slice(line).map_err(|problem| unread(&problem.to_string()))?;
+    let object = event["object"].take();
+    match event["type"].as_str().unwrap_or_default() {
+        "ADDED" => Ok((EventType::Added, object)),
+        "MODIFIED" => Ok((EventType::Modified, object)),
+        "DELETED" => Ok((EventType::Deleted, object)),
+        "ERROR" => {
+            let code = object["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+            let code = code.and_then(|code| StatusCode::from_u16(code).ok());
+            Err(refusal(code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &object))
+        }
+        other => Err(unread(other)),
+    }
 }
 
 fn read(kind: &KindRef, value: Value) -> Result<Object, Status> {

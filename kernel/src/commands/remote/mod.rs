@@ -12,7 +12,7 @@ mod path;
 use std::io::{Error as IoError, ErrorKind};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Request as HttpRequest, StatusCode};
+use axum::http::{HeaderMap, Method, Request as HttpRequest, StatusCode};
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::request::{Answer, List, Request, Response, Verb};
@@ -31,7 +31,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 
 use super::Api;
-use super::api::{LogOptions, Write};
+use super::api::{LogOptions, Tell, Write, changes_after};
 
 /// As kubectl asks: lists come in pieces of so many.
 const CHUNK: usize = 500;
@@ -85,6 +85,35 @@ impl Remote {
             Err(_) if code.is_success() => Err(Status::internal("the server's answer is no JSON")),
             Err(_) => Err(answer::refusal(code, &Value::Null)),
         }
+    }
+
+    /// Sends a request and takes its answer line by line, as it comes.
+    ///
+    /// # Errors
+    /// The server's refusal, why it can't be reached, or what `take` has against a line.
+    fn stream(
+        &self,
+        request: HttpRequest<Body>,
+        mut take: impl FnMut(&[u8]) -> Result<(), Status>,
+    ) -> Result<(), Status> {
+        self.runtime.block_on(async {
+            let response = self.client.send(request).await.map_err(|error| self.unreachable(&error))?;
+            let (head, mut body) = response.into_parts();
+            if !head.status.is_success() {
+                let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                return Err(answer::refusal(head.status, &serde_json::from_slice(&bytes).unwrap_or_default()));
+            }
+            let mut rest = Vec::new();
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| self.unreachable(&error))?;
+                rest.extend_from_slice(frame.data_ref().map(|bytes| &bytes[..]).unwrap_or_default());
+                while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = rest.drain(..=end).collect();
+                    take(&line)?;
+                }
+            }
+            if rest.is_empty() { Ok(()) } else { take(&rest) }
+        })
     }
 
     /// Why a request never got an answer, in the words of kubectl.
@@ -155,6 +184,34 @@ impl Api for Remote {
             Ok(if request.verb == Verb::List { goes_on } else { String::new() })
         })?;
         Ok(table)
+    }
+
+    fn watch(&mut self, request: Request, tell: Tell<'_>) -> Result<(), Status> {
+        let mut revision = String::new();
+        let mut table = Table { kind: request.kind.clone(), columns: Vec::new(), rows: Vec::new() };
+        self.ask(request.clone(), TABLE, |_, request, _, value| {
+            let (goes_on, number) = answer::list_metadata(&value);
+            revision = number.to_string();
+            answer::table(&request.kind, value, &mut table)?;
+            Ok(if request.verb == Verb::List { goes_on } else { String::new() })
+        })?;
+        let named = request.key.name.clone();
+        let mut changes = changes_after(request);
+        // The watch of a single object begins with its state, which is known.
+        let mut is_known = !named.is_empty();
+        changes.options.resource_version = if is_known { "0".into() } else { revision };
+        let mut columns = table.columns.clone();
+        tell(None, table);
+        self.stream(path::request(&changes, TABLE)?, |line| {
+            let (event, value) = answer::event(line)?;
+            let mut table = Table { kind: changes.kind.clone(), columns: columns.clone(), rows: Vec::new() };
+            answer::table(&changes.kind, value, &mut table)?;
+            columns.clone_from(&table.columns);
+            if !std::mem::take(&mut is_known) {
+                tell(Some(event), table);
+            }
+            Ok(())
+        })
     }
 
     fn kinds(&mut self) -> Result<Vec<KindRef>, Status> {
@@ -231,6 +288,13 @@ impl Api for Remote {
         let (output, status) = done.map_err(|error| self.failure(&error))?;
         let code = status.as_ref().map_or(Ok(0), answer::exit_code)?;
         Ok(Exec { code, output, took: Duration::ZERO })
+    }
+
+    fn raw(&mut self, method: &Method, uri: &str, body: String, write: Write<'_>) -> Result<(), Status> {
+        self.stream(path::raw(method, uri, body)?, |bytes| {
+            write(&String::from_utf8_lossy(bytes));
+            Ok(())
+        })
     }
 
     fn wait(&mut self, duration: Duration) -> bool {

@@ -1,7 +1,7 @@
 //! A request as HTTP: method, path, parameters, body.
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/>
 
-use axum::http::Request as HttpRequest;
+use axum::http::{Method, Request as HttpRequest};
 use cluster_core::api::request::{Body, FieldValidation, Options, PatchType, Propagation, Request, Verb};
 use cluster_core::api::selector::{FieldSelector, FieldTerm};
 use cluster_core::api::status::Status;
@@ -54,6 +54,19 @@ pub fn get(path: &str, accept: &str) -> Result<HttpRequest<HttpBody>, Status> {
     builder.body(HttpBody::empty()).map_err(|error| Status::bad_request(error.to_string()))
 }
 
+/// A request by its path, with a body if there is one.
+pub fn raw(method: &Method, uri: &str, body: String) -> Result<HttpRequest<HttpBody>, Status> {
+    let mut builder = HttpRequest::builder()
+        .method(method)
+        .uri(uri)
+        .header("Accept", "application/json, */*")
+        .header("User-Agent", format!("kubectl/{USER_AGENT_VERSION}"));
+    if !body.is_empty() {
+        builder = builder.header("Content-Type", "application/json");
+    }
+    builder.body(HttpBody::from(body.into_bytes())).map_err(|error| Status::bad_request(error.to_string()))
+}
+
 fn path(request: &Request) -> String {
     let kind = &request.kind;
     let mut path = match &*kind.group {
@@ -97,6 +110,7 @@ fn query(request: &Request, accept: &str) -> String {
         ("limit", limit.as_str(), reads),
         ("continue", continue_token.as_str(), reads),
         ("resourceVersion", resource_version.as_str(), reads),
+        ("watch", "true", request.verb == Verb::Watch),
         ("dryRun", if options.dry_run { "All" } else { "" }, writes),
         ("fieldManager", options.field_manager.as_str(), writes),
         ("fieldValidation", validation, writes),

@@ -13,14 +13,22 @@ use super::super::resources::Item;
 use super::super::verb::Call;
 use super::{Page, text};
 
+/// Of a static pod, kubelets report with the UID that they gave it themselves.
+const MIRROR: &str = "/metadata/annotations/kubernetes.io~1config.mirror";
+
 pub fn events(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome {
-    let kind = &item.kind.kind;
-    // Kubelets report about their node without knowing its UID.
-    let uid = if &**kind == "Node" { &item.name } else { text(&item.value, "/metadata/uid") };
-    let terms = format!("involvedObject.name={},involvedObject.kind={kind},involvedObject.uid={uid}", item.name);
-    let fields = FieldSelector::parse(&terms).map_err(Failure::Message)?;
-    let options = Options { fields, ..Options::default() };
-    let mut found = call.list(KindRef::of::<Event>(), &item.namespace, options)?;
+    let kind = &*item.kind.kind;
+    let uid = match text(&item.value, MIRROR) {
+        "" => text(&item.value, "/metadata/uid"),
+        mirrored => mirrored,
+    };
+    // Of pods events count whatever they call the kind.
+    let about = if kind == "Pod" { String::new() } else { format!(",involvedObject.kind={kind}") };
+    let mut found = about_uid(call, item, &about, uid)?;
+    if kind == "Node" {
+        // Kubelets report about their node without knowing its UID.
+        found.extend(about_uid(call, item, &about, &item.name)?);
+    }
     if found.is_empty() {
         page.field(0, "Events", "<none>");
         return Ok(());
@@ -29,22 +37,25 @@ pub fn events(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome 
     found.sort_by_key(|event| moment(event, &["/lastTimestamp"]));
     let now = call.context.api.now();
     page.line(0, "Events:");
-    page.line(1, "Type\tReason\tAge\tFrom\tMessage");
-    page.line(1, "----\t------\t----\t----\t-------");
-    for event in &found {
-        page.line(
-            1,
-            [
-                text(event, "/type"),
-                text(event, "/reason"),
-                &age(event, now),
-                &from(event),
-                text(event, "/message").trim(),
-            ]
-            .join("\t"),
-        );
-    }
+    page.table(1, &["Type", "Reason", "Age", "From", "Message"], found.iter().map(|event| row(event, now)));
     Ok(())
+}
+
+fn about_uid(call: &mut Call<'_, '_>, item: &Item, about: &str, uid: &str) -> Result<Vec<Value>, Failure> {
+    let Item { name, namespace, .. } = item;
+    let terms =
+        format!("involvedObject.name={name},involvedObject.namespace={namespace}{about},involvedObject.uid={uid}");
+    let fields = FieldSelector::parse(&terms).map_err(Failure::Message)?;
+    call.list(KindRef::of::<Event>(), namespace, Options { fields, ..Options::default() })
+}
+
+fn row(event: &Value, now: Time) -> String {
+    let message = text(event, "/message").trim();
+    let message = match text(event, "/involvedObject/fieldPath") {
+        "" => message.to_owned(),
+        path => format!("{path}: {message}"),
+    };
+    [text(event, "/type"), text(event, "/reason"), &age(event, now), from(event), &message].join("\t")
 }
 
 fn moment(event: &Value, fields: &[&str]) -> Option<Time> {
@@ -58,23 +69,28 @@ pub fn last_seen(event: &Value) -> Option<Time> {
 }
 
 fn first_seen(event: &Value) -> Option<Time> {
-    moment(event, &["/firstTimestamp", "/eventTime"])
+    moment(event, &["/eventTime", "/firstTimestamp"])
 }
 
 /// `5s`, or `5s (x3 over 10m)` for one that came several times.
 pub fn age(event: &Value, now: Time) -> String {
     let since = |moment: Option<Time>| moment.map_or_else(|| "<unknown>".into(), |at| human_duration(now.since(at)));
-    let count = event.pointer("/series/count").or(event.get("count")).and_then(Value::as_i64).unwrap_or(1);
-    match count > 1 {
-        true => format!("{} (x{count} over {})", since(last_seen(event)), since(first_seen(event))),
-        false => since(first_seen(event)),
+    let count = |path: &str| event.pointer(path).and_then(Value::as_i64);
+    let first = since(first_seen(event));
+    if let Some(series) = event.get("series").filter(|series| series.is_object()) {
+        let last = since(moment(series, &["/lastObservedTime"]));
+        format!("{last} (x{} over {first})", count("/series/count").unwrap_or(0))
+    } else if let Some(count) = count("/count").filter(|count| *count > 1) {
+        format!("{} (x{count} over {first})", since(moment(event, &["/lastTimestamp"])))
+    } else {
+        first
     }
 }
 
 /// Who reported it: `kubelet, node-1` is told as its component alone.
-fn from(event: &Value) -> String {
+fn from(event: &Value) -> &str {
     match text(event, "/source/component") {
-        "" => text(event, "/reportingComponent").to_owned(),
-        component => component.to_owned(),
+        "" => text(event, "/reportingComponent"),
+        component => component,
     }
 }

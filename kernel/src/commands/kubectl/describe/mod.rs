@@ -1,109 +1,91 @@
-//! What `kubectl describe` prints of an object: one file a group of kinds, all of them a function of one shape.
-//! (`Describer` of k8s.io/kubectl/pkg/describe.)
+//! What `kubectl describe` prints of an object: one file a group of kinds, all of them functions of one shape.
+//! (`ResourceDescriber` of k8s.io/kubectl/pkg/describe.)
 
-mod cluster;
+mod amounts;
+mod autoscaling;
+mod batch;
+mod certificates;
 mod container;
 mod events;
+mod generic;
+mod ingress;
+mod namespace;
+mod network;
+mod network_policy;
+mod node;
 mod objects;
+mod page;
 mod pod;
+mod policy;
+mod rbac;
 mod service;
+mod storage;
 mod template;
+mod volumes;
 mod workloads;
 
 use serde_json::Value;
 
-use super::failure::Outcome;
+use super::failure::{Failure, Outcome};
 use super::resources::Item;
 use super::verb::Call;
 
 pub use events::{age as event_age, last_seen as event_last_seen};
+use page::Page;
 pub use template::template;
 
 type Describer = fn(&mut Call<'_, '_>, &Item, &mut Page) -> Outcome;
 
-/// Kind to describer; all other kinds are told field by field.
-const DESCRIBERS: &[(&str, &str, Describer)] = &[
-    ("", "Pod", pod::pod),
-    ("", "Service", service::service),
-    ("", "Node", cluster::node),
-    ("", "Namespace", cluster::namespace),
-    ("", "ConfigMap", objects::config_map),
-    ("", "Secret", objects::secret),
-    ("apps", "Deployment", workloads::deployment),
-    ("apps", "ReplicaSet", workloads::replica_set),
-    ("apps", "DaemonSet", workloads::daemon_set),
-    ("apps", "StatefulSet", workloads::stateful_set),
-    ("discovery.k8s.io", "EndpointSlice", service::endpoint_slice),
+/// Group, kind, describer, and whether events stand below. All other kinds are told field by field.
+const DESCRIBERS: &[(&str, &str, Describer, bool)] = &[
+    ("", "ConfigMap", objects::config_map, true),
+    ("", "Endpoints", service::endpoints, true),
+    ("", "LimitRange", namespace::limit_range, false),
+    ("", "Namespace", namespace::namespace, false),
+    ("", "Node", node::node, true),
+    ("", "PersistentVolume", storage::persistent_volume, true),
+    ("", "PersistentVolumeClaim", storage::persistent_volume_claim, true),
+    ("", "Pod", pod::pod, true),
+    ("", "ReplicationController", workloads::replication_controller, true),
+    ("", "ResourceQuota", namespace::resource_quota, false),
+    ("", "Secret", objects::secret, false),
+    ("", "Service", service::service, true),
+    ("", "ServiceAccount", objects::service_account, true),
+    ("apps", "DaemonSet", workloads::daemon_set, true),
+    ("apps", "Deployment", workloads::deployment, true),
+    ("apps", "ReplicaSet", workloads::replica_set, true),
+    ("apps", "StatefulSet", workloads::stateful_set, true),
+    ("autoscaling", "HorizontalPodAutoscaler", autoscaling::horizontal_pod_autoscaler, true),
+    ("batch", "CronJob", batch::cron_job, true),
+    ("batch", "Job", batch::job, true),
+    ("certificates.k8s.io", "CertificateSigningRequest", certificates::certificate_signing_request, true),
+    ("discovery.k8s.io", "EndpointSlice", service::endpoint_slice, true),
+    ("networking.k8s.io", "IPAddress", network::ip_address, true),
+    ("networking.k8s.io", "Ingress", ingress::ingress, true),
+    ("networking.k8s.io", "IngressClass", network::ingress_class, true),
+    ("networking.k8s.io", "NetworkPolicy", network_policy::network_policy, false),
+    ("networking.k8s.io", "ServiceCIDR", network::service_cidr, true),
+    ("policy", "PodDisruptionBudget", policy::pod_disruption_budget, true),
+    ("rbac.authorization.k8s.io", "ClusterRole", rbac::role, false),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding", rbac::binding, false),
+    ("rbac.authorization.k8s.io", "Role", rbac::role, false),
+    ("rbac.authorization.k8s.io", "RoleBinding", rbac::binding, false),
+    ("scheduling.k8s.io", "PriorityClass", policy::priority_class, true),
+    ("storage.k8s.io", "CSINode", storage::csi_node, true),
+    ("storage.k8s.io", "StorageClass", storage::storage_class, true),
+    ("storage.k8s.io", "VolumeAttributesClass", storage::volume_attributes_class, true),
 ];
 
 /// The description of one object.
-pub fn describe(call: &mut Call<'_, '_>, item: &Item) -> Result<String, super::failure::Failure> {
-    let known = DESCRIBERS.iter().find(|(group, kind, _)| *item.kind.group == **group && *item.kind.kind == **kind);
+pub fn describe(call: &mut Call<'_, '_>, item: &Item, with_events: bool) -> Result<String, Failure> {
+    let known = DESCRIBERS.iter().find(|(group, kind, ..)| *item.kind.group == **group && *item.kind.kind == **kind);
+    let (describer, has_events) = known.map_or((generic::generic as Describer, true), |row| (row.2, row.3));
     let mut page = Page::default();
-    match known {
-        Some((_, _, describer)) => describer(call, item, &mut page)?,
-        None => objects::generic(item, &mut page),
-    }
-    let (group, kind) = (&*item.kind.group, &*item.kind.kind);
-    if !matches!((group, kind), ("", "Secret" | "Namespace")) && call.parsed.switch_or_on("show-events") {
+    describer(call, item, &mut page)?;
+    if has_events && with_events {
         events::events(call, item, &mut page)?;
     }
     Ok(page.finish())
-}
-
-/// Text with tabs, which become columns in the end.
-#[derive(Default)]
-pub struct Page(String);
-
-impl Page {
-    /// A line, indented by two spaces a level.
-    pub fn line(&mut self, level: usize, text: impl AsRef<str>) {
-        self.0.push_str(&"  ".repeat(level));
-        self.0.push_str(text.as_ref());
-        self.0.push('\n');
-    }
-
-    /// `Name:  web`
-    pub fn field(&mut self, level: usize, name: &str, value: impl std::fmt::Display) {
-        self.line(level, format!("{name}:\t{value}"));
-    }
-
-    /// Labels or annotations, one a line: `app=web`, with `: ` for annotations.
-    pub fn pairs(&mut self, level: usize, name: &str, pairs: Option<&Value>, separator: &str) {
-        let pairs = pairs.and_then(Value::as_object).cloned().unwrap_or_default();
-        let shown: Vec<String> = pairs
-            .iter()
-            .filter(|(key, _)| *key != super::verbs::LAST_APPLIED)
-            .flat_map(|(key, value)| {
-                let value = super::jsonpath::go_text(value);
-                if value.contains('\n') || key.len() + value.len() + 2 > 140 && separator == ": " {
-                    let mut lines = vec![format!("{key}:")];
-                    lines.extend(value.trim_end_matches('\n').lines().map(|line| format!("  {line}")));
-                    return lines;
-                }
-                vec![format!("{key}{separator}{value}")]
-            })
-            .collect();
-        match shown.split_first() {
-            None => self.field(level, name, "<none>"),
-            Some((first, rest)) => {
-                self.field(level, name, first);
-                rest.iter().for_each(|pair| self.line(level, format!("\t{pair}")));
-            }
-        }
-    }
-
-    /// Lines with tabs in them, in columns two spaces apart.
-    fn finish(self) -> String {
-        use std::io::Write;
-        let mut writer = tabwriter::TabWriter::new(Vec::new()).minwidth(0).padding(2);
-        // Writing into memory does not fail.
-        let _ = writer.write_all(self.0.as_bytes());
-        match writer.into_inner() {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(_) => self.0,
-        }
-    }
 }
 
 /// A text in an object, empty if it is not there.
@@ -119,38 +101,120 @@ fn list<'a>(value: &'a Value, path: &str) -> &'a [Value] {
     value.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn or_none(text: &str) -> &str {
-    if text.is_empty() { "<none>" } else { text }
+/// The fields of a map in an object, none if it is not there.
+fn fields<'a>(value: &'a Value, path: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    value.pointer(path).and_then(Value::as_object).into_iter().flatten()
 }
 
-/// A timestamp as descriptions have it: `Thu, 01 Jan 2026 00:00:01 +0000`.
-fn time(timestamp: &str) -> String {
-    match timestamp.parse::<jiff::Timestamp>() {
-        Ok(time) => time.strftime("%a, %d %b %Y %H:%M:%S +0000").to_string(),
-        Err(_) => "<unset>".into(),
+/// Texts of a list, with something between them.
+fn joined(value: &Value, path: &str, separator: &str) -> String {
+    list(value, path).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(separator)
+}
+
+fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
+    if text.is_empty() { otherwise } else { text }
+}
+
+fn or_none(text: &str) -> &str {
+    or(text, "<none>")
+}
+
+/// What a field holds as Go prints it; what stands for one that is not there.
+fn shown(value: &Value, path: &str, otherwise: &str) -> String {
+    match value.pointer(path) {
+        None | Some(Value::Null) => otherwise.to_owned(),
+        Some(found) => super::jsonpath::go_text(found),
     }
 }
 
-/// A label selector in one line.
+fn is_true(value: &Value, path: &str) -> bool {
+    value.pointer(path) == Some(&Value::Bool(true))
+}
+
+/// `True`, `False`, or `<unset>`.
+fn capital(value: &Value, path: &str) -> &'static str {
+    match value.pointer(path).and_then(Value::as_bool) {
+        Some(true) => "True",
+        Some(false) => "False",
+        None => "<unset>",
+    }
+}
+
+/// A timestamp as descriptions have it: `Thu, 01 Jan 2026 00:00:01 +0000`. The one that is not there is Go's first.
+fn time(timestamp: &str) -> String {
+    match timestamp.parse::<jiff::Timestamp>() {
+        Ok(time) => time.strftime("%a, %d %b %Y %H:%M:%S +0000").to_string(),
+        Err(_) => "Mon, 01 Jan 0001 00:00:00 +0000".into(),
+    }
+}
+
+/// Labels in one line, `<none>` if there are none.
+fn labels_line(labels: Option<&Value>) -> String {
+    let labels = labels.and_then(Value::as_object).into_iter().flatten();
+    let pairs: Vec<String> = labels.map(|(key, value)| format!("{key}={}", super::jsonpath::go_text(value))).collect();
+    or_none(&pairs.join(",")).to_owned()
+}
+
+/// A label selector in one line, empty if it selects everything.
 fn selector(value: Option<&Value>) -> String {
     let parsed = value.cloned().and_then(|value| serde_json::from_value(value).ok());
-    let text = parsed.map(|selector| cluster_core::api::selector::Selector::of(&selector).to_string());
-    text.filter(|text| !text.is_empty()).unwrap_or_else(|| "<none>".into())
+    parsed.map(|selector| cluster_core::api::selector::Selector::of(&selector).to_string()).unwrap_or_default()
 }
 
 /// `Deployment/web`, if something manages the object.
 fn controlled_by(value: &Value, page: &mut Page) {
-    let owner = list(value, "/metadata/ownerReferences").iter().find(|owner| owner["controller"] == true);
+    let owner = list(value, "/metadata/ownerReferences").iter().find(|owner| is_true(owner, "/controller"));
     if let Some(owner) = owner {
         page.field(0, "Controlled By", format!("{}/{}", text(owner, "/kind"), text(owner, "/name")));
     }
 }
 
-fn name_and_labels(item: &Item, page: &mut Page) {
+/// The name and, for a kind that has one, the namespace.
+fn name(item: &Item, page: &mut Page) {
     page.field(0, "Name", &item.name);
     if item.kind.namespaced {
         page.field(0, "Namespace", &item.namespace);
     }
-    page.pairs(0, "Labels", item.value.pointer("/metadata/labels"), "=");
-    page.pairs(0, "Annotations", item.value.pointer("/metadata/annotations"), ": ");
+}
+
+fn labels_and_annotations(item: &Item, page: &mut Page) {
+    page.labels(0, "Labels", item.value.pointer("/metadata/labels"));
+    page.annotations(0, "Annotations", item.value.pointer("/metadata/annotations"));
+}
+
+fn name_and_labels(item: &Item, page: &mut Page) {
+    name(item, page);
+    labels_and_annotations(item, page);
+}
+
+/// `Running`, or how long it has been going.
+fn phase(call: &Call<'_, '_>, value: &Value) -> String {
+    match text(value, "/metadata/deletionTimestamp").parse().map(cluster_core::clock::Time::from_timestamp) {
+        Ok(asked) => {
+            let lasts = cluster_core::apiserver::table::human_duration(call.context.api.now().since(asked));
+            format!("Terminating (lasts {lasts})")
+        }
+        Err(_) => text(value, "/status/phase").to_owned(),
+    }
+}
+
+/// Conditions of a workload: type, status, reason.
+fn short_conditions(page: &mut Page, conditions: &[Value]) {
+    let row = |condition: &Value| {
+        format!("{} \t{}\t{}", text(condition, "/type"), text(condition, "/status"), text(condition, "/reason"))
+    };
+    if !conditions.is_empty() {
+        page.line(0, "Conditions:");
+        page.table(1, &["Type", "Status", "Reason"], conditions.iter().map(row));
+    }
+}
+
+/// Conditions with the time of their last transition.
+fn conditions(page: &mut Page, conditions: &[Value]) {
+    let row = |condition: &Value| {
+        let of = |field: &str| text(condition, field);
+        [of("/type"), of("/status"), &time(of("/lastTransitionTime")), of("/reason"), of("/message")].join("\t")
+    };
+    page.line(0, "Conditions:");
+    page.table(1, &["Type", "Status", "LastTransitionTime", "Reason", "Message"], conditions.iter().map(row));
 }

@@ -1,25 +1,30 @@
 //! Pods.
 
-use cluster_core::apiserver::table::human_duration;
-use cluster_core::clock::Time;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::failure::Outcome;
 use super::super::resources::Item;
 use super::super::verb::Call;
-use super::container::containers;
-use super::template::{tolerations, volumes};
-use super::{Page, controlled_by, list, number, or_none, text, time};
+use super::container::{Containers, resources, seccomp_profile};
+use super::template::{scheduling_group, spread, tolerations};
+use super::volumes::volumes;
+use super::{Page, controlled_by, labels_and_annotations, list, name, number, or, phase, text, time};
 
 pub fn pod(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome {
     let pod = &item.value;
-    page.field(0, "Name", &item.name);
-    page.field(0, "Namespace", &item.namespace);
-    page.field(0, "Priority", number(pod, "/spec/priority"));
-    if !text(pod, "/spec/priorityClassName").is_empty() {
-        page.field(0, "Priority Class Name", text(pod, "/spec/priorityClassName"));
+    name(item, page);
+    if pod.pointer("/spec/priority").is_some() {
+        page.field(0, "Priority", number(pod, "/spec/priority"));
     }
-    page.field(0, "Service Account", text(pod, "/spec/serviceAccountName"));
+    for (name, path) in [
+        ("Priority Class Name", "/spec/priorityClassName"),
+        ("Runtime Class Name", "/spec/runtimeClassName"),
+        ("Service Account", "/spec/serviceAccountName"),
+    ] {
+        if !text(pod, path).is_empty() {
+            page.field(0, name, text(pod, path));
+        }
+    }
     match text(pod, "/spec/nodeName") {
         "" => page.field(0, "Node", "<none>"),
         node => page.field(0, "Node", format!("{node}/{}", text(pod, "/status/hostIP"))),
@@ -27,22 +32,22 @@ pub fn pod(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome {
     if !text(pod, "/status/startTime").is_empty() {
         page.field(0, "Start Time", time(text(pod, "/status/startTime")));
     }
-    page.pairs(0, "Labels", pod.pointer("/metadata/labels"), "=");
-    page.pairs(0, "Annotations", pod.pointer("/metadata/annotations"), ": ");
-    if text(pod, "/metadata/deletionTimestamp").is_empty() {
+    labels_and_annotations(item, page);
+    if matches!(text(pod, "/status/phase"), "Failed" | "Succeeded") {
         page.field(0, "Status", text(pod, "/status/phase"));
     } else {
-        let asked = text(pod, "/metadata/deletionTimestamp").parse().map(Time::from_timestamp);
-        let now = call.context.api.now();
-        let lasts = asked.map_or_else(|_| "<unknown>".into(), |at| human_duration(now.since(at)));
-        page.field(0, "Status", format!("Terminating (lasts {lasts})"));
-        page.field(0, "Termination Grace Period", format!("{}s", number(pod, "/metadata/deletionGracePeriodSeconds")));
+        page.field(0, "Status", phase(call, pod));
+        if !text(pod, "/metadata/deletionTimestamp").is_empty() {
+            let seconds = number(pod, "/metadata/deletionGracePeriodSeconds");
+            page.field(0, "Termination Grace Period", format!("{seconds}s"));
+        }
     }
     for (name, path) in [("Reason", "/status/reason"), ("Message", "/status/message")] {
         if !text(pod, path).is_empty() {
             page.field(0, name, text(pod, path));
         }
     }
+    seccomp_profile(page, 0, 0, &pod["spec"]);
     page.field(0, "IP", text(pod, "/status/podIP"));
     match list(pod, "/status/podIPs") {
         [] => page.field(0, "IPs", "<none>"),
@@ -55,24 +60,52 @@ pub fn pod(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome {
     if !text(pod, "/status/nominatedNodeName").is_empty() {
         page.field(0, "NominatedNodeName", text(pod, "/status/nominatedNodeName"));
     }
-    let (init, main) = (list(pod, "/spec/initContainers"), list(pod, "/spec/containers"));
-    containers(page, 0, "Init Containers", init, list(pod, "/status/initContainerStatuses"), "  ");
-    containers(page, 0, "Containers", main, list(pod, "/status/containerStatuses"), "  ");
-    conditions(page, list(pod, "/status/conditions"));
-    volumes(page, 0, "  ", list(pod, "/spec/volumes"));
-    page.field(0, "QoS Class", or_none(text(pod, "/status/qosClass")));
-    page.pairs(0, "Node-Selectors", pod.pointer("/spec/nodeSelector"), "=");
+    if let Some(of_pod) = pod.pointer("/spec/resources") {
+        page.line(0, "Resources:");
+        resources(page, 1, of_pod);
+    }
+    for (heading, specs, statuses) in [
+        ("Init Containers", "/spec/initContainers", "/status/initContainerStatuses"),
+        ("Containers", "/spec/containers", "/status/containerStatuses"),
+        ("Ephemeral Containers", "/spec/ephemeralContainers", "/status/ephemeralContainerStatuses"),
+    ] {
+        let (specs, statuses) = (list(pod, specs), list(pod, statuses));
+        if !specs.is_empty() {
+            Containers { heading, specs, statuses, pod: Some(pod) }.print(page);
+        }
+    }
+    gates(page, pod);
+    conditions(page, "Conditions", list(pod, "/status/conditions"));
+    volumes(page, false, list(pod, "/spec/volumes"));
+    page.field(0, "QoS Class", or(text(pod, "/status/qosClass"), "BestEffort"));
+    page.labels(0, "Node-Selectors", pod.pointer("/spec/nodeSelector"));
     tolerations(page, 0, list(pod, "/spec/tolerations"));
+    spread(page, 0, list(pod, "/spec/topologySpreadConstraints"));
+    scheduling_group(page, 0, pod);
     Ok(())
 }
 
-fn conditions(page: &mut Page, conditions: &[Value]) {
+/// Conditions that others set, and whether they hold.
+fn gates(page: &mut Page, pod: &Value) {
+    let known = list(pod, "/status/conditions");
+    let gates: Vec<Value> = list(pod, "/spec/readinessGates")
+        .iter()
+        .map(|gate| {
+            let type_ = text(gate, "/conditionType");
+            let status = known.iter().find(|condition| text(condition, "/type") == type_);
+            json!({"type": type_, "status": status.map_or("<none>", |condition| text(condition, "/status"))})
+        })
+        .collect();
+    conditions(page, "Readiness Gates", &gates);
+}
+
+fn conditions(page: &mut Page, heading: &str, conditions: &[Value]) {
     if conditions.is_empty() {
         return;
     }
-    page.line(0, "Conditions:");
+    page.line(0, format!("{heading}:"));
     page.line(1, "Type\tStatus");
     for condition in conditions {
-        page.line(1, format!("{}\t{} ", text(condition, "/type"), text(condition, "/status")));
+        page.line(1, format!("{} \t{} ", text(condition, "/type"), text(condition, "/status")));
     }
 }

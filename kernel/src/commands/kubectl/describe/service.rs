@@ -1,4 +1,4 @@
-//! Services and their endpoint slices.
+//! Services, their endpoint slices, their endpoints of old.
 
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::request::Options;
@@ -7,97 +7,116 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::Value;
 
 use super::super::failure::{Failure, Outcome};
-use super::super::jsonpath::go_text;
 use super::super::resources::Item;
 use super::super::verb::Call;
-use super::{Page, list, name_and_labels, number, or_none, text};
+use super::{Page, joined, labels_line, list, name_and_labels, number, or, or_none, shown, text};
+
+/// So many addresses are told, and how many more there are.
+const ADDRESSES_MAX: usize = 3;
 
 pub fn service(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome {
     let service = &item.value;
     name_and_labels(item, page);
-    let pairs = service.pointer("/spec/selector").and_then(Value::as_object);
-    let selector: Vec<String> =
-        pairs.into_iter().flatten().map(|(key, value)| format!("{key}={}", go_text(value))).collect();
-    page.field(0, "Selector", or_none(&selector.join(",")));
+    page.field(0, "Selector", labels_line(service.pointer("/spec/selector")));
     page.field(0, "Type", text(service, "/spec/type"));
-    if !text(service, "/spec/ipFamilyPolicy").is_empty() {
-        page.field(0, "IP Family Policy", text(service, "/spec/ipFamilyPolicy"));
-    }
-    let joined = |path: &str| list(service, path).iter().map(go_text).collect::<Vec<_>>().join(",");
-    if !list(service, "/spec/ipFamilies").is_empty() {
-        page.field(0, "IP Families", joined("/spec/ipFamilies"));
-    }
+    optional(page, service, &[("IP Family Policy", "/spec/ipFamilyPolicy")]);
+    page.field(0, "IP Families", or_none(&joined(service, "/spec/ipFamilies", ",")));
     page.field(0, "IP", text(service, "/spec/clusterIP"));
-    if !list(service, "/spec/clusterIPs").is_empty() {
-        page.field(0, "IPs", joined("/spec/clusterIPs"));
+    page.field(0, "IPs", or_none(&joined(service, "/spec/clusterIPs", ",")));
+    let external = joined(service, "/spec/externalIPs", ",");
+    if !external.is_empty() {
+        page.field(0, "External IPs", external);
     }
-    if !list(service, "/spec/externalIPs").is_empty() {
-        page.field(0, "External IPs", joined("/spec/externalIPs"));
+    optional(
+        page,
+        service,
+        &[("Desired LoadBalancer IP", "/spec/loadBalancerIP"), ("External Name", "/spec/externalName")],
+    );
+    let balancer: Vec<String> = list(service, "/status/loadBalancer/ingress").iter().map(balancer_address).collect();
+    if !balancer.is_empty() {
+        page.field(0, "LoadBalancer Ingress", balancer.join(", "));
     }
-    if !text(service, "/spec/externalName").is_empty() {
-        page.field(0, "External Name", text(service, "/spec/externalName"));
-    }
-    let given = list(service, "/status/loadBalancer/ingress");
-    if !given.is_empty() {
-        let shown: Vec<&str> = given
-            .iter()
-            .map(|ingress| match text(ingress, "/ip") {
-                "" => text(ingress, "/hostname"),
-                ip => ip,
-            })
-            .collect();
-        page.field(0, "LoadBalancer Ingress", shown.join(", "));
-    }
-    let slices = slices(call, item)?;
+    let slices = slices(call, &item.namespace, &item.name)?;
     for port in list(service, "/spec/ports") {
-        let name = match text(port, "/name") {
-            "" => "<unset>",
-            name => name,
-        };
+        let name = or(text(port, "/name"), "<unset>");
         let protocol = text(port, "/protocol");
         page.field(0, "Port", format!("{name}\t{}/{protocol}", number(port, "/port")));
-        page.field(0, "TargetPort", format!("{}/{protocol}", port.get("targetPort").map(go_text).unwrap_or_default()));
+        page.field(0, "TargetPort", format!("{}/{protocol}", shown(port, "/targetPort", "0")));
+        optional(page, port, &[("AppProtocol", "/appProtocol")]);
         if number(port, "/nodePort") > 0 {
             page.field(0, "NodePort", format!("{name}\t{}/{protocol}", number(port, "/nodePort")));
         }
-        page.field(0, "Endpoints", endpoints(&slices, text(port, "/name")));
+        page.field(0, "Endpoints", addresses(&slices, text(port, "/name")));
     }
     page.field(0, "Session Affinity", text(service, "/spec/sessionAffinity"));
-    for (name, field) in
-        [("External Traffic Policy", "externalTrafficPolicy"), ("Internal Traffic Policy", "internalTrafficPolicy")]
-    {
-        let policy = text(service, &format!("/spec/{field}"));
-        if !policy.is_empty() {
-            page.field(0, name, policy);
-        }
+    optional(
+        page,
+        service,
+        &[
+            ("External Traffic Policy", "/spec/externalTrafficPolicy"),
+            ("Internal Traffic Policy", "/spec/internalTrafficPolicy"),
+        ],
+    );
+    if number(service, "/spec/healthCheckNodePort") != 0 {
+        page.field(0, "HealthCheck NodePort", number(service, "/spec/healthCheckNodePort"));
     }
+    let ranges = joined(service, "/spec/loadBalancerSourceRanges", ",");
+    if !ranges.is_empty() {
+        page.field(0, "LoadBalancer Source Ranges", ranges);
+    }
+    optional(page, service, &[("Traffic Distribution", "/spec/trafficDistribution")]);
     Ok(())
 }
 
-fn slices(call: &mut Call<'_, '_>, item: &Item) -> Result<Vec<Value>, Failure> {
-    let labels = Selector::parse(&format!("kubernetes.io/service-name={}", item.name)).map_err(Failure::Message)?;
-    call.list(KindRef::of::<EndpointSlice>(), &item.namespace, Options { labels, ..Options::default() })
+/// Fields that are told only if they say something.
+fn optional(page: &mut Page, of: &Value, wanted: &[(&str, &str)]) {
+    for (name, path) in wanted {
+        if !text(of, path).is_empty() {
+            page.field(0, name, text(of, path));
+        }
+    }
 }
 
-/// The addresses that are ready on a port: the first three, and how many more.
-fn endpoints(slices: &[Value], port: &str) -> String {
+fn balancer_address(ingress: &Value) -> String {
+    match (text(ingress, "/ip"), text(ingress, "/ipMode")) {
+        ("", _) => text(ingress, "/hostname").to_owned(),
+        (ip, "") => ip.to_owned(),
+        (ip, mode) => format!("{ip} ({mode})"),
+    }
+}
+
+/// The endpoint slices of a service.
+pub fn slices(call: &mut Call<'_, '_>, namespace: &str, service: &str) -> Result<Vec<Value>, Failure> {
+    let labels = Selector::parse(&format!("kubernetes.io/service-name={service}")).map_err(Failure::Message)?;
+    call.list(KindRef::of::<EndpointSlice>(), namespace, Options { labels, ..Options::default() })
+}
+
+/// The addresses that are ready on a port: the first three, and how many more. A headless service may have no ports.
+pub fn addresses(slices: &[Value], port: &str) -> String {
+    if slices.is_empty() {
+        return "<none>".into();
+    }
     let mut all = Vec::new();
     for slice in slices {
-        let ports = list(slice, "/ports").iter().filter(|known| text(known, "/name") == port);
-        for number in ports.map(|port| number(port, "/port")) {
-            for endpoint in list(slice, "/endpoints") {
-                if endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false)) {
-                    all.extend(
-                        list(endpoint, "/addresses").iter().map(|address| format!("{}:{number}", go_text(address))),
-                    );
-                }
-            }
+        let endpoints = list(slice, "/endpoints").iter();
+        let ready = endpoints.filter(|endpoint| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false)));
+        let first: Vec<&str> = ready.map(|endpoint| text(endpoint, "/addresses/0")).collect();
+        let ports = list(slice, "/ports");
+        if ports.is_empty() {
+            all.extend(first.iter().map(|address| (*address).to_owned()));
+        }
+        for known in ports.iter().filter(|known| text(known, "/name") == port) {
+            let number = number(known, "/port");
+            all.extend(first.iter().map(|address| match address.contains(':') {
+                true => format!("[{address}]:{number}"),
+                false => format!("{address}:{number}"),
+            }));
         }
     }
     match all.len() {
-        0 if slices.is_empty() => "<none>".into(),
-        0 => String::new(),
-        count if count > 3 => format!("{} + {} more...", all[..3].join(","), count - 3),
+        count if count > ADDRESSES_MAX => {
+            format!("{} + {} more...", all[..ADDRESSES_MAX].join(","), count - ADDRESSES_MAX)
+        }
         _ => all.join(","),
     }
 }
@@ -106,42 +125,58 @@ pub fn endpoint_slice(_: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Out
     let slice = &item.value;
     name_and_labels(item, page);
     page.field(0, "AddressType", text(slice, "/addressType"));
-    match list(slice, "/ports") {
-        [] => page.field(0, "Ports", "<unset>"),
-        ports => {
-            page.line(0, "Ports:");
-            page.line(1, "Name\tPort\tProtocol");
-            page.line(1, "----\t----\t--------");
-            for port in ports {
-                let name = match text(port, "/name") {
-                    "" => "<unset>",
-                    name => name,
-                };
-                page.line(1, format!("{name}\t{}\t{}", number(port, "/port"), text(port, "/protocol")));
-            }
-        }
+    let unset = |value: &Value, path: &str| shown(value, path, "<unset>");
+    let ports = list(slice, "/ports");
+    if ports.is_empty() {
+        page.line(0, "Ports: <unset>");
+    } else {
+        page.line(0, "Ports:");
+        let row = |port: &Value| {
+            let name = or(text(port, "/name"), "<unset>");
+            format!("{name}\t{}\t{}", unset(port, "/port"), text(port, "/protocol"))
+        };
+        page.table(1, &PORTS, ports.iter().map(row));
     }
-    let all = list(slice, "/endpoints");
-    if all.is_empty() {
-        page.field(0, "Endpoints", "<none>");
+    let endpoints = list(slice, "/endpoints");
+    if endpoints.is_empty() {
+        page.line(0, "Endpoints: <none>");
         return Ok(());
     }
     page.line(0, "Endpoints:");
-    let or_unset = |value: &str| if value.is_empty() { "<unset>".to_owned() } else { value.to_owned() };
-    for endpoint in all {
-        let addresses: Vec<String> = list(endpoint, "/addresses").iter().map(go_text).collect();
-        page.line(1, format!("- Addresses:\t{}", addresses.join(",")));
-        page.line(1, "  Conditions:");
-        page.field(3, "Ready", endpoint.pointer("/conditions/ready").map_or("<unset>".into(), go_text));
-        page.line(1, format!("  Hostname:\t{}", or_unset(text(endpoint, "/hostname"))));
-        if endpoint.get("targetRef").is_some() {
-            page.line(
-                1,
-                format!("  TargetRef:\t{}/{}", text(endpoint, "/targetRef/kind"), text(endpoint, "/targetRef/name")),
-            );
+    for endpoint in endpoints {
+        page.field(1, "- Addresses", or_none(&joined(endpoint, "/addresses", ", ")));
+        page.line(2, "Conditions:");
+        page.field(3, "Ready", unset(endpoint, "/conditions/ready"));
+        page.field(2, "Hostname", unset(endpoint, "/hostname"));
+        if let Some(target) = endpoint.get("targetRef") {
+            page.field(2, "TargetRef", format!("{}/{}", text(target, "/kind"), text(target, "/name")));
         }
-        page.line(1, format!("  NodeName:\t{}", or_unset(text(endpoint, "/nodeName"))));
-        page.line(1, format!("  Zone:\t{}", or_unset(text(endpoint, "/zone"))));
+        page.field(2, "NodeName", unset(endpoint, "/nodeName"));
+        page.field(2, "Zone", unset(endpoint, "/zone"));
+    }
+    Ok(())
+}
+
+const PORTS: [&str; 3] = ["Name", "Port", "Protocol"];
+
+pub fn endpoints(_: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome {
+    name_and_labels(item, page);
+    page.line(0, "Subsets:");
+    for subset in list(&item.value, "/subsets") {
+        for (name, field) in [("Addresses", "/addresses"), ("NotReadyAddresses", "/notReadyAddresses")] {
+            let all: Vec<&str> = list(subset, field).iter().map(|address| text(address, "/ip")).collect();
+            page.field(1, name, or_none(&all.join(",")));
+        }
+        let ports = list(subset, "/ports");
+        if !ports.is_empty() {
+            page.line(1, "Ports:");
+            let row = |port: &Value| {
+                let name = or(text(port, "/name"), "<unset>");
+                format!("{name}\t{}\t{}", number(port, "/port"), text(port, "/protocol"))
+            };
+            page.table(2, &PORTS, ports.iter().map(row));
+        }
+        page.line(0, "");
     }
     Ok(())
 }
