@@ -138,12 +138,12 @@ pub fn watch(api: &mut dyn Api, request: Request, tell: Tell<'_>) -> Result<(), 
     let kind = request.kind.clone();
     let response = api.request(request.clone())?;
     let Some(cluster) = api.cluster() else { return Ok(()) };
-    tell(None, Cluster::table(cluster, &kind, &response.items()));
     let mut changes = changes_after(request);
     changes.options.resource_version = match &response {
         Response::List(list) => list.revision.to_string(),
         Response::Object(_) => cluster.revision().to_string(),
     };
+    tell(None, Cluster::table(cluster, &kind, &response.items()));
     let mut open = cluster.open_watch(&changes)?;
     let start = cluster.now();
     let mut last = start;

@@ -22,9 +22,7 @@ pub const FIELD_MANAGER: Flag = text("field-manager");
 /// How objects are to be printed.
 pub enum Format {
     /// As the verb prints by itself.
-    Human {
-        wide: bool,
-    },
+    Human,
     Name,
     Json,
     Yaml,
@@ -38,7 +36,7 @@ pub enum Format {
 impl Format {
     /// Whether objects are shown with the managers of their fields without being asked: templates see all there is.
     pub fn shows_managers(&self) -> bool {
-        !matches!(self, Format::Human { .. } | Format::Name | Format::Json | Format::Yaml | Format::Kyaml)
+        !matches!(self, Format::Human | Format::Name | Format::Json | Format::Yaml | Format::Kyaml)
     }
 }
 
@@ -105,8 +103,8 @@ impl Call<'_, '_> {
             Err(problem) => message(format!("error parsing template {text}, {problem}")),
         };
         match (name, asked.to_lowercase().as_str()) {
-            (_, "") if template.is_none() => Ok(Format::Human { wide: false }),
-            (_, "wide") if allowed == FORMATS => Ok(Format::Human { wide: true }),
+            (_, "") if template.is_none() => Ok(Format::Human),
+            (_, "wide") if allowed == FORMATS => Ok(Format::Human),
             (_, "name") => Ok(Format::Name),
             (_, "json") => Ok(Format::Json),
             (_, "yaml") => Ok(Format::Yaml),
@@ -150,7 +148,7 @@ impl Call<'_, '_> {
     /// Tells of a change to an object, in the format that is asked for: `deployment.apps/web created`.
     pub fn changed(&mut self, item: &Item, what: &str, dry_run: DryRun) -> Result<(), Failure> {
         match self.format()? {
-            Format::Human { .. } => self.line(format!("{} {what}{}", item.title(), dry_run.suffix())),
+            Format::Human => self.line(format!("{} {what}{}", item.title(), dry_run.suffix())),
             format => self.print_objects(&format, std::slice::from_ref(item), false)?,
         }
         Ok(())
@@ -192,7 +190,7 @@ impl Call<'_, '_> {
                 Some(Value::Array(rows)) if list || items.len() != 1 => columns.table(rows)?,
                 _ => columns.table(std::slice::from_ref(&value))?,
             },
-            Format::Human { .. } | Format::Name => String::new(),
+            Format::Human | Format::Name => String::new(),
         };
         self.context.print(text);
         Ok(())

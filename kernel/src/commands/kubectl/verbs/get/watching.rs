@@ -81,7 +81,7 @@ struct Printer {
 impl Printer {
     fn text(&mut self, event: Option<EventType>, table: &Table) -> Result<String, Failure> {
         let event = event.unwrap_or(EventType::Added);
-        if matches!(self.format, Format::Human { .. }) {
+        if matches!(self.format, Format::Human) {
             return Ok(self.rows(event, table));
         }
         table.rows.iter().map(|row| self.object(event, table, row.object.to_json())).collect()
@@ -132,7 +132,7 @@ impl Printer {
                 let lines = columns.lines(std::slice::from_ref(&shown), self.printed == 1)?;
                 self.aligner.align(&lines)
             }
-            Format::Human { .. } => String::new(),
+            Format::Human => String::new(),
         })
     }
 }
