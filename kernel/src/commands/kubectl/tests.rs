@@ -96,7 +96,8 @@ fn a_watch_tells_what_happens_until_nothing_does() {
         ],
     );
     let (_, watch) = told.split_once("--no-headers\n").unwrap();
-    let states: Vec<&str> = watch.lines().map_while(|line| line.split_whitespace().nth(2)).collect();
+    let rows = watch.lines().take_while(|line| !line.starts_with('$'));
+    let states: Vec<&str> = rows.filter_map(|line| line.split_whitespace().nth(2)).collect();
     assert_eq!(states.first(), Some(&"Pending"), "{told}");
     assert_eq!(states.last(), Some(&"Running"), "{told}");
     assert!(states.contains(&"ContainerCreating"), "{told}");

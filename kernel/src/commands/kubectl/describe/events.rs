@@ -37,7 +37,9 @@ pub fn events(call: &mut Call<'_, '_>, item: &Item, page: &mut Page) -> Outcome 
     found.sort_by_key(|event| moment(event, &["/lastTimestamp"]));
     let now = call.context.api.now();
     page.line(0, "Events:");
-    page.table(1, &["Type", "Reason", "Age", "From", "Message"], found.iter().map(|event| row(event, now)));
+    page.line(1, "Type\tReason\tAge\tFrom\tMessage");
+    page.line(1, "----\t------\t----\t----\t-------");
+    found.iter().for_each(|event| page.line(1, row(event, now)));
     Ok(())
 }
 

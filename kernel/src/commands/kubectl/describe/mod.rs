@@ -24,6 +24,8 @@ mod template;
 mod volumes;
 mod workloads;
 
+use cluster_core::api::selector::Selector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
 use super::failure::{Failure, Outcome};
@@ -157,8 +159,12 @@ fn labels_line(labels: Option<&Value>) -> String {
 
 /// A label selector in one line, empty if it selects everything.
 fn selector(value: Option<&Value>) -> String {
-    let parsed = value.cloned().and_then(|value| serde_json::from_value(value).ok());
-    parsed.map(|selector| cluster_core::api::selector::Selector::of(&selector).to_string()).unwrap_or_default()
+    let Some(Ok(mut wanted)) = value.cloned().map(serde_json::from_value::<LabelSelector>) else {
+        return String::new();
+    };
+    let expressions = wanted.match_expressions.iter_mut().flatten();
+    expressions.flat_map(|expression| expression.values.iter_mut()).for_each(|values| values.sort());
+    Selector::of(&wanted).to_string()
 }
 
 /// `Deployment/web`, if something manages the object.

@@ -134,7 +134,7 @@ fn request(call: &mut Call<'_, '_>, wanted: &Wanted) -> Result<Request, Failure>
     if let Some(subresource) = call.parsed.text("subresource").filter(|subresource| !subresource.is_empty()) {
         request.subresource = known_subresource(subresource)?;
         if name.is_none() {
-            return message(format!("subresource {subresource:?} can only be read of a single object, by its name"));
+            return message("subresource cannot be used when bulk resources are specified");
         }
     }
     call.signed(request)

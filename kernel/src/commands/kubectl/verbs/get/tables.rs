@@ -1,7 +1,8 @@
 //! Objects in rows, as people read them.
 
 use cluster_core::api::kind::KindRef;
-use cluster_core::apiserver::table::{Column, Row, Table};
+use cluster_core::apiserver::table::{Column, Row, Table, human_duration};
+use cluster_core::clock::Time;
 use serde_json::Value;
 
 use super::super::super::columns::Aligner;
@@ -78,6 +79,24 @@ fn cell_text(cell: &Value) -> String {
     }
 }
 
+/// A table as kubectl makes it of what every object has.
+fn plain(table: Table, now: Time) -> Table {
+    let column = |name: &str, format: &str| Column {
+        name: name.into(),
+        type_: "string".into(),
+        format: format.into(),
+        description: String::new(),
+        priority: 0,
+    };
+    let row = |row: Row| {
+        let created = row.object.metadata().creation_timestamp.as_ref().map(Time::from);
+        let age = created.map_or_else(|| "<unknown>".into(), |created| human_duration(now.since(created)));
+        Row { cells: vec![row.object.key.name.to_string().into(), age.into()], ..row }
+    };
+    let rows = table.rows.into_iter().map(row).collect();
+    Table { columns: vec![column("Name", "name"), column("Age", "")], rows, ..table }
+}
+
 pub fn print(call: &mut Call<'_, '_>, wanted: &[Wanted], wide: bool) -> Outcome {
     let mut tables: Vec<Table> = Vec::new();
     let mut failures = Vec::new();
@@ -86,7 +105,9 @@ pub fn print(call: &mut Call<'_, '_>, wanted: &[Wanted], wide: bool) -> Outcome 
         match call.context.api.table(request) {
             Ok(table) => {
                 call.deprecated(&wanted.kind);
-                tables.push(Table { kind: wanted.kind.clone(), ..table });
+                let table = Table { kind: wanted.kind.clone(), ..table };
+                let is_server = call.parsed.switch_or_on("server-print");
+                tables.push(if is_server { table } else { plain(table, call.context.api.now()) });
             }
             Err(status) => failures.extend(failed(call, wanted, status.into())),
         }
