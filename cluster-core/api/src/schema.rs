@@ -24,8 +24,38 @@ static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     generator.subschema_for::<meta::Patch>();
     generator.subschema_for::<meta::Status>();
     generator.subschema_for::<meta::WatchEvent<Eviction>>();
-    generator.take_definitions(true)
+    let mut definitions = generator.take_definitions(true);
+    add_enumerations(&mut definitions);
+    definitions
 });
+
+/// Which values fields may have: the types of Rust don't tell.
+fn add_enumerations(definitions: &mut Map<String, Value>) {
+    let mut lines = include_str!("enums.txt").lines().filter(|line| !line.starts_with('#')).peekable();
+    while let Some((name, field)) = lines.next().and_then(|line| line.split_once(' ')) {
+        let mut values = Vec::new();
+        let mut told = String::from("\n\nPossible enum values:");
+        while let Some(line) = lines.next_if(|line| line.starts_with("- ")) {
+            let (value, meaning) = line[2..].split_once("\" ").unwrap_or((&line[2..], ""));
+            let value = value.trim_matches('"');
+            told.push_str(format!("\n - `{value:?}` {meaning}").trim_end());
+            values.push(Value::from(value));
+        }
+        let of_items = field.strip_suffix("[]");
+        let path = format!("/properties/{}", of_items.unwrap_or(field));
+        let Some(schema) = definitions.get_mut(&format!("io.k8s.{name}")).and_then(|type_| type_.pointer_mut(&path))
+        else {
+            continue;
+        };
+        if of_items.is_some() {
+            schema["items"]["enum"] = values.into();
+        } else {
+            let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            schema["description"] = format!("{description}{told}").into();
+            schema["enum"] = values.into();
+        }
+    }
+}
 
 /// All types by their OpenAPI names, such as `io.k8s.api.core.v1.PodSpec`.
 pub fn definitions() -> &'static Map<String, Value> {
@@ -96,6 +126,31 @@ impl<'a> Schema<'a> {
         own.or_else(|| self.resolved().get("description")?.as_str()).unwrap_or_default()
     }
 
+    /// What the field says about itself.
+    pub fn own_description(&self) -> Option<&'a str> {
+        self.field.get("description").and_then(Value::as_str)
+    }
+
+    /// What the field says about itself, and then what its type says, with those of the items or values that it holds.
+    pub fn descriptions(&self) -> Vec<&'a str> {
+        let text = |schema: &'a Value| schema.get("description").and_then(Value::as_str);
+        let mut all: Vec<&str> = text(self.field).into_iter().collect();
+        let type_ = self.resolved();
+        if !std::ptr::eq(type_, self.field) {
+            all.extend(text(type_));
+        }
+        if let Some(inner) = self.items().or_else(|| self.values()) {
+            all.extend(inner.descriptions());
+        }
+        all
+    }
+
+    /// The values that it may have, if only some.
+    pub fn enumeration(&self) -> Vec<&'a str> {
+        let values = self.field.get("enum").or_else(|| self.resolved().get("enum")).and_then(Value::as_array);
+        values.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
     pub fn property(&self, name: &str) -> Option<Schema<'a>> {
         let resolved = self.resolved();
         let named = resolved.get("properties").and_then(|properties| properties.get(name));
@@ -112,6 +167,11 @@ impl<'a> Schema<'a> {
     pub fn is_map(&self) -> bool {
         let resolved = self.resolved();
         resolved.get("additionalProperties").is_some_and(Value::is_object) && resolved.get("properties").is_none()
+    }
+
+    /// Of a map, what its values are.
+    pub fn values(&self) -> Option<Schema<'a>> {
+        self.resolved().get("additionalProperties").filter(|values| values.is_object()).map(Schema::new)
     }
 
     pub fn items(&self) -> Option<Schema<'a>> {
@@ -139,5 +199,18 @@ mod tests {
         assert_eq!(containers.items().unwrap().type_name(), Some("io.k8s.api.core.v1.Container"));
         assert!(containers.items().unwrap().is_required("name"));
         assert!(containers.description().starts_with("List of containers"));
+        let inner = containers.descriptions();
+        assert!(inner[1].starts_with("A single application container"), "{inner:?}");
+    }
+
+    #[test]
+    fn a_field_has_the_values_that_kubernetes_lists() {
+        let of = |name, field| Schema::named(name).and_then(|type_| type_.property(field)).unwrap();
+        let policy = of("io.k8s.api.core.v1.PodSpec", "restartPolicy");
+        assert_eq!(policy.enumeration(), ["Always", "Never", "OnFailure"]);
+        let strategy = of("io.k8s.api.apps.v1.DeploymentStrategy", "type");
+        assert!(strategy.description().contains("\n - `\"Recreate\"` Kill all existing pods before"));
+        let modes = of("io.k8s.api.core.v1.PersistentVolumeClaimSpec", "accessModes");
+        assert!(modes.items().unwrap().enumeration().contains(&"ReadWriteOnce"));
     }
 }

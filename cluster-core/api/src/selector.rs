@@ -72,6 +72,31 @@ impl Selector {
         all
     }
 
+    /// As a spec has it. An error for what a spec's selector can't say: `>` and `<`.
+    pub fn to_label_selector(&self) -> Result<meta::LabelSelector, String> {
+        let mut selector = meta::LabelSelector::default();
+        for Requirement { key, operator, values } in &self.0 {
+            let operator = match operator {
+                Operator::In if values.len() == 1 => {
+                    selector.match_labels.get_or_insert_default().insert(key.clone(), values[0].clone());
+                    continue;
+                }
+                Operator::In => "In",
+                Operator::NotIn => "NotIn",
+                Operator::Exists => "Exists",
+                Operator::DoesNotExist => "DoesNotExist",
+                Operator::GreaterThan => return Err("\"gt\" isn't supported in label selectors".into()),
+                Operator::LessThan => return Err("\"lt\" isn't supported in label selectors".into()),
+            };
+            selector.match_expressions.get_or_insert_default().push(meta::LabelSelectorRequirement {
+                key: key.clone(),
+                operator: operator.into(),
+                values: (!values.is_empty()).then(|| values.clone()),
+            });
+        }
+        Ok(selector)
+    }
+
     /// Each key with the values that it is compared with, and whether these must be integers.
     pub fn terms(&self) -> impl Iterator<Item = (&str, &[String], bool)> {
         self.0.iter().map(|requirement| {

@@ -167,12 +167,12 @@ fn mark_pods(node: &Object, view: &View<'_>, plan: &mut Plan) {
 /// The taints that a node should have: those that are not this controller's as they are, and one for each bad sign.
 fn wanted_taints(node: &Object, view: &View<'_>) -> Vec<Taint> {
     let spec = node.spec::<Node>();
-    let ready = ready_status(node);
     let mut wanted: Vec<(&str, &str)> = Vec::new();
-    let silent_or_sick = match ready {
-        "True" => None,
-        "False" => Some(NOT_READY),
-        _ => Some(UNREACHABLE),
+    // A node that never reported is given time, and is left alone until it is called silent.
+    let silent_or_sick = match condition(node, "Ready").map(|ready| &*ready.status) {
+        None | Some("True") => None,
+        Some("False") => Some(NOT_READY),
+        Some(_) => Some(UNREACHABLE),
     };
     if let Some(key) = silent_or_sick {
         wanted.push((key, "NoSchedule"));

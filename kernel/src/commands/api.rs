@@ -32,6 +32,12 @@ const WATCH_MAX: Duration = Duration::from_secs(600);
 /// How often a watch is looked into, and how much is taken at once.
 const GLANCE: Duration = Duration::from_millis(20);
 const EVENTS_MAX: usize = 1000;
+/// A port of this machine, 0 for any free one, and the port of a pod to which it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forward {
+    pub local: u16,
+    pub remote: u16,
+}
 
 pub trait Api {
     fn request(&mut self, request: Request) -> Result<Response, Status>;
@@ -59,6 +65,15 @@ pub trait Api {
     fn raw(&mut self, method: &Method, uri: &str, body: String, write: Write<'_>) -> Result<(), Status> {
         let _ = (method, uri, body, write);
         Err(Status::unknown_path())
+    }
+
+    /// Opens ports of this machine, of these addresses, that lead to ports of a pod, until the person wants no more.
+    /// Tells where it listens.
+    ///
+    /// # Errors
+    /// That a port can't be opened: that of a cell never can.
+    fn forward(&mut self, _: &Key, _: &[String], _: &[Forward], _: Write<'_>) -> Result<(), Status> {
+        Err(Status::bad_request("a notebook opens no ports; curl reaches pods and services from a cell"))
     }
 
     /// The server's address.

@@ -39,6 +39,7 @@ use cluster_core::{Cluster, Config};
 use crate::exit::{Answer, Failure, Outcome};
 pub use handle::{Gateway, handle};
 pub use live::Live;
+pub use protobuf::field_order;
 
 const COMPONENTS: &[&str] = &["kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
 

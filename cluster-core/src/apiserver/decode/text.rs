@@ -54,6 +54,13 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     }
 }
 
+/// The fault of the first value in a text that may go on after it, and how many bytes Go had read when it saw it.
+pub fn fault(bytes: &[u8]) -> Option<(usize, String)> {
+    let mut reader = Reader { bytes, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
+    let problem = reader.value().err()?;
+    Some((reader.at + 1, problem))
+}
+
 impl Reader<'_> {
     /// The next byte that is no white space.
     fn peek(&mut self) -> Option<u8> {

@@ -320,17 +320,16 @@ pub fn misfit(value: &Value, of: Type<'_>) -> Option<String> {
         | (Shape::Scalar(Scalar::Boolean), Value::Bool(_))
         | (Shape::Scalar(Scalar::Any), _) => None,
         (Shape::Scalar(scalar), _) => {
-            let found = match value {
-                Value::Array(_) => "[]interface {}",
-                Value::Object(_) => "map[string]interface {}",
-                _ => kind,
-            };
             let wanted = match scalar {
                 Scalar::Number => "int32",
                 Scalar::Boolean => "bool",
                 Scalar::Text | Scalar::Any => "string",
             };
-            Some(format!("cannot convert {found} to {wanted}"))
+            // Go could make a letter of a number, and is told not to; for all else it knows no way.
+            Some(match (kind, wanted) {
+                ("int64", "string") => format!("cannot convert {kind} to {wanted}"),
+                _ => format!("unrecognized type: {wanted}"),
+            })
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum Failure {
     Many(Vec<Failure>),
     /// A command in a container ended with this exit code, which is then kubectl's.
     Command(i32),
+    /// A failure with an exit code of its own.
+    Coded(i32, Box<Failure>),
     /// All has been said.
     Quiet,
 }
@@ -60,6 +62,14 @@ impl Failure {
         }
     }
 
+    /// What the program ends with.
+    pub fn code(&self) -> i32 {
+        match self {
+            Failure::Command(code) | Failure::Coded(code, _) => *code,
+            _ => 1,
+        }
+    }
+
     pub fn is_not_found(&self) -> bool {
         matches!(self, Failure::Server(status) if status.is_not_found())
     }
@@ -72,8 +82,16 @@ impl Failure {
             Failure::Usage(text) => format!("error: {text}\nSee '{command} -h' for help and examples\n"),
             Failure::Flags(text) => format!("error: {text}\nSee '{command} --help' for usage.\n"),
             Failure::Raw(text) => format!("{text}\n"),
-            Failure::Many(all) => all.iter().map(|failure| failure.text(command)).collect(),
+            // Of several, kubectl puts no word before those that are its own.
+            Failure::Many(all) => all
+                .iter()
+                .map(|failure| match failure {
+                    Failure::Message(text) => format!("{text}\n"),
+                    failure => failure.text(command),
+                })
+                .collect(),
             Failure::Command(code) => format!("command terminated with exit code {code}\n"),
+            Failure::Coded(_, failure) => failure.text(command),
             Failure::Quiet => String::new(),
         }
     }

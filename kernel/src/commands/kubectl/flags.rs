@@ -9,6 +9,8 @@ pub struct Flag {
     pub long: &'static str,
     pub short: Option<char>,
     pub takes: Takes,
+    /// What to use instead.
+    pub deprecated: Option<&'static str>,
 }
 
 /// What stands behind a flag.
@@ -23,29 +25,38 @@ pub enum Takes {
     Optional(&'static str),
 }
 
+const fn flag(long: &'static str, takes: Takes) -> Flag {
+    Flag { long, short: None, takes, deprecated: None }
+}
+
 pub const fn switch(long: &'static str) -> Flag {
-    Flag { long, short: None, takes: Takes::Switch }
+    flag(long, Takes::Switch)
 }
 
 pub const fn text(long: &'static str) -> Flag {
-    Flag { long, short: None, takes: Takes::Text }
+    flag(long, Takes::Text)
 }
 
 pub const fn integer(long: &'static str) -> Flag {
-    Flag { long, short: None, takes: Takes::Integer }
+    flag(long, Takes::Integer)
 }
 
 pub const fn duration(long: &'static str) -> Flag {
-    Flag { long, short: None, takes: Takes::Duration }
+    flag(long, Takes::Duration)
 }
 
 pub const fn optional(long: &'static str, value: &'static str) -> Flag {
-    Flag { long, short: None, takes: Takes::Optional(value) }
+    flag(long, Takes::Optional(value))
 }
 
 impl Flag {
     pub const fn short(self, short: char) -> Flag {
         Flag { short: Some(short), ..self }
+    }
+
+    /// It is still understood, with a warning that says what to use instead.
+    pub const fn deprecated(self, instead: &'static str) -> Flag {
+        Flag { deprecated: Some(instead), ..self }
     }
 }
 
@@ -95,6 +106,13 @@ impl Parsed {
         self.all(long).flat_map(|value| value.split(','))
     }
 
+    /// The last value of a flag, which then counts as not given.
+    pub fn take(&mut self, long: &str) -> Option<String> {
+        let value = self.text(long).map(str::to_owned);
+        self.values.retain(|(name, _)| *name != long);
+        value
+    }
+
     pub fn switch(&self, long: &str) -> bool {
         self.text(long).is_some_and(|value| parse_bool(value) == Some(true))
     }
@@ -110,6 +128,13 @@ impl Parsed {
 
     pub fn duration(&self, long: &str) -> Option<Duration> {
         self.text(long).and_then(parse_duration)
+    }
+
+    /// Warnings of flags that will go.
+    pub fn deprecations<'a>(&'a self, flags: &'a [Flag]) -> impl Iterator<Item = String> + 'a {
+        flags.iter().filter(|flag| self.has(flag.long)).filter_map(|flag| {
+            flag.deprecated.map(|instead| format!("Flag --{} has been deprecated, {instead}", flag.long))
+        })
     }
 
     pub fn has(&self, long: &str) -> bool {
@@ -147,8 +172,9 @@ pub fn parse(words: &[String], flags: &[Flag]) -> Result<Parsed, String> {
     Ok(parsed)
 }
 
-/// The flags of every verb that stand before `--`, whatever else does: they say which server is meant.
-pub fn global(words: &[String]) -> Parsed {
+/// The flags of every verb that stand before `--`, whatever else does: they say which server is meant. `own` are the
+/// verb's flags, of which some have such a name but mean something else.
+pub fn global(words: &[String], own: &[Flag]) -> Parsed {
     let mut parsed = Parsed::default();
     let mut rest = words.iter().take_while(|word| *word != "--");
     while let Some(word) = rest.next() {
@@ -157,6 +183,9 @@ pub fn global(words: &[String]) -> Parsed {
             Some(long) => flag.long == long,
             None => flag.short.is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4]))),
         };
+        if own.iter().any(|flag| is(&flag)) {
+            continue;
+        }
         let Some(flag) = GLOBAL.iter().find(is) else { continue };
         let value = match (value, flag.takes) {
             (Some(value), _) => value.to_owned(),
@@ -307,12 +336,13 @@ mod tests {
 
     #[test]
     fn which_server_is_meant_is_known_before_the_verb() {
-        let parsed = global(&words("--kubeconfig=a get -o wide pods --context b -s c -- --token d"));
+        let parsed =
+            global(&words("--kubeconfig=a get -o wide pods --context b -s c --user e -- --token d"), &[text("user")]);
         assert_eq!(
             ["kubeconfig", "context", "server"].map(|flag| parsed.text(flag)),
             [Some("a"), Some("b"), Some("c")]
         );
-        assert!(!parsed.has("token"));
+        assert!(!parsed.has("token") && !parsed.has("user"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The objects of `-f`: files, folders, standard input.
 
 use cluster_core::api::kind::KindRef;
+use cluster_core::apiserver::decode::text as json_text;
 use serde_json::Value;
 
 use super::failure::{Failure, message};
@@ -16,6 +17,16 @@ pub const KUSTOMIZE: Flag = text("kustomize").short('k');
 const STDIN: &str = "STDIN";
 
 impl Call<'_, '_> {
+    /// That files are named.
+    pub fn require_files(&self) -> super::failure::Outcome {
+        match (self.parsed.has("filename"), self.parsed.has("kustomize")) {
+            (true, false) => Ok(()),
+            (true, true) => message("only one of -f or -k can be specified"),
+            (false, true) => message("kustomizations (-k) are not built here"),
+            (false, false) => message("must specify one of -f and -k"),
+        }
+    }
+
     /// The objects of all files of `-f`, in order; nothing if one of them can't be read.
     pub fn manifests(&mut self) -> Result<Vec<Item>, Failure> {
         let (items, failures) = self.manifests_so_far()?;
@@ -121,6 +132,9 @@ impl Call<'_, '_> {
             }
             return Ok(all);
         }
+        if let Some(problem) = misfit(&document["metadata"]) {
+            return message(format!("unable to decode {source:?}: {problem}"));
+        }
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         let found =
             kinds.iter().find(|known| *known.group == *group && *known.version == *version && *known.kind == *kind);
@@ -163,12 +177,78 @@ fn documents(source: &str, content: &str) -> (Vec<Value>, Option<Failure>) {
     match yaml::read(content) {
         Ok(documents) => (documents.into_iter().map(|document| document.value).collect(), None),
         Err(error) => {
-            let failure =
-                Failure::Message(format!("error parsing {source}: error converting YAML to JSON: yaml: {error}"));
+            let failure = Failure::Message(format!("error parsing {source}: {}", broken(content, &error)));
             let lines: Vec<&str> = content.lines().take((error.span.line as usize).saturating_sub(1)).collect();
             let before = lines.iter().rposition(|line| line.starts_with("---")).unwrap_or(0);
             let readable = yaml::read(&lines[..before].join("\n")).unwrap_or_default();
             (readable.into_iter().map(|document| document.value).collect(), Some(failure))
         }
+    }
+}
+
+/// What is wrong with a text, in the words of Go's readers. One that begins as JSON is called broken JSON, though it
+/// was tried as YAML too.
+fn broken(content: &str, error: &yaml::SyntaxError) -> String {
+    let fault = content.trim_start().starts_with('{').then(|| json_text::fault(content.as_bytes())).flatten();
+    match fault {
+        Some((_, problem)) if problem.starts_with("unexpected end") => "unexpected EOF".to_owned(),
+        Some((offset, problem)) => format!("json: offset {offset}: {problem}"),
+        None => format!("error converting YAML to JSON: {}", error.in_go_words()),
+    }
+}
+
+/// The first field of an object's metadata that has another type than Go's, which a client sees without the server.
+fn misfit(metadata: &Value) -> Option<String> {
+    const TEXTS: &[&str] = &["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"];
+    const MAPS: &[&str] = &["labels", "annotations"];
+    let problem = |found: &Value, field: &str, wanted: &str| {
+        format!(
+            "json: cannot unmarshal {} into Go struct field ObjectMeta.metadata.{field} of type {wanted}",
+            json_text::json_type(found)
+        )
+    };
+    let text =
+        |found: &Value, field: &str| (!found.is_string() && !found.is_null()).then(|| problem(found, field, "string"));
+    metadata.as_object()?.iter().find_map(|(field, found)| match (field.as_str(), found) {
+        (name, found) if TEXTS.contains(&name) => text(found, name),
+        (name, Value::Object(pairs)) if MAPS.contains(&name) => pairs.values().find_map(|value| text(value, name)),
+        (name, found) if MAPS.contains(&name) && !found.is_null() => Some(problem(found, name, "map[string]string")),
+        ("finalizers", Value::Array(names)) => names.iter().find_map(|name| text(name, "finalizers")),
+        ("finalizers", found) if !found.is_null() => Some(problem(found, "finalizers", "[]string")),
+        ("generation" | "deletionGracePeriodSeconds", found) if !found.is_number() && !found.is_null() => {
+            Some(problem(found, field, "int64"))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn broken_texts_are_told_in_the_words_of_go() {
+        let told = |text: &str| documents("a.yaml", text).1.map(|failure| failure.text("")).unwrap_or_default();
+        assert_eq!(told("{\"a\": {\"b\": 1}"), "error: error parsing a.yaml: unexpected EOF\n");
+        assert_eq!(
+            told("{\n  \"a\": \"b\"\n  \"c\": 1\n}\n"),
+            "error: error parsing a.yaml: json: offset 15: invalid character '\"' after object key:value pair\n"
+        );
+        assert_eq!(
+            told("a: 1\n---\nb:\n\tc: 2\n"),
+            "error: error parsing a.yaml: error converting YAML to JSON: yaml: line 2: found character that cannot start any token\n"
+        );
+        assert_eq!(told("{\"a\": 1,}"), "");
+    }
+
+    #[test]
+    fn metadata_have_their_types() {
+        assert_eq!(
+            misfit(&json!({"name": "a", "labels": {"on": true}})).unwrap(),
+            "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string"
+        );
+        assert_eq!(misfit(&json!({"name": "a", "labels": null, "generation": 3})), None);
     }
 }

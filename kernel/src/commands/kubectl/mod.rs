@@ -9,17 +9,20 @@ mod describe;
 mod failure;
 mod flags;
 mod go_template;
+mod help;
 mod jsonpath;
 mod kyaml;
 mod manifests;
 mod output;
 mod raw;
 mod resources;
+mod typed;
+mod unified;
 mod verb;
 mod verbs;
 
 use super::{Context, Program};
-use failure::Failure;
+use failure::{Failure, message};
 pub use flags::{Parsed, global as global_flags};
 use verb::{Call, Verb};
 pub use verbs::LAST_APPLIED;
@@ -31,6 +34,12 @@ pub fn verb_names() -> impl Iterator<Item = &'static str> {
         let word = verb.name.split(' ').next().unwrap_or_default();
         (word != std::mem::replace(&mut last, word)).then_some(word)
     })
+}
+
+/// The flags of a command line that say which server is meant.
+pub fn global_flags(args: &[String]) -> Parsed {
+    let own = find_verb(args).map_or(&[][..], |(verb, _)| verb.flags);
+    flags::global(args, own)
 }
 
 pub struct Kubectl;
@@ -53,7 +62,7 @@ impl Program for Kubectl {
                 if !text.is_empty() {
                     context.error_line(text.strip_suffix('\n').unwrap_or(&text));
                 }
-                if let Failure::Command(code) = failure { code } else { 1 }
+                failure.code()
             }
         }
     }
@@ -66,14 +75,16 @@ fn run(args: &[String], context: &mut Context<'_>) -> (String, failure::Outcome)
         Err(failure) => return ("kubectl".into(), Err(failure)),
     };
     let command = format!("kubectl {}", found.name);
-    let parsed = match flags::parse(&words, found.flags) {
+    let parsed = match parse(found, &words) {
         Ok(parsed) => parsed,
-        Err(problem) => return (command, Err(Failure::Flags(problem))),
+        Err(failure) => return (command, Err(failure)),
     };
     if parsed.switch("help") {
-        context.print(found.help());
+        let names: Vec<&str> = plain_words(args).into_iter().map(|place| args[place].as_str()).collect();
+        context.print(help::of(&names).unwrap_or_default());
         return (command, Ok(()));
     }
+    parsed.deprecations(found.flags).for_each(|warning| context.error_line(warning));
     let namespace = parsed.text("namespace").map_or_else(|| context.namespace.clone(), str::to_owned);
     let explicit_namespace = parsed.has("namespace");
     let mut call = Call { context, parsed, namespace, explicit_namespace, command: command.clone() };
@@ -81,32 +92,61 @@ fn run(args: &[String], context: &mut Context<'_>) -> (String, failure::Outcome)
     (command, outcome)
 }
 
-/// The verb that is meant, and the words without it. Verbs of two words come first: `rollout status`.
+/// Flags of kubectl's that change nothing which a verb here does or shows.
+const INERT: &[&str] = &[
+    "allow-missing-template-keys",
+    "chunk-size",
+    "concurrency",
+    "record",
+    "show-managed-fields",
+    "template",
+    "use-protocol-buffers",
+];
+
+/// Takes the words apart by the verb's flags. A flag that kubectl has and the verb has not is told as such.
+fn parse(verb: &Verb, words: &[String]) -> Result<Parsed, Failure> {
+    flags::parse(words, verb.flags).or_else(|problem| {
+        let known = help::flags(verb.name);
+        let Ok(parsed) = flags::parse(words, &known) else {
+            return Err(match verb.name {
+                // What diff ends with otherwise says that there are differences.
+                "diff" => Failure::Coded(2, Box::new(Failure::Usage(problem))),
+                _ => Failure::Flags(problem),
+            });
+        };
+        let lacks = |flag: &&flags::Flag| {
+            parsed.has(flag.long) && !verb.flags.iter().any(|own| own.long == flag.long) && !INERT.contains(&flag.long)
+        };
+        match known.iter().find(lacks) {
+            Some(flag) => message(format!("kubectl's flag --{} is not built here", flag.long)),
+            None => Ok(parsed),
+        }
+    })
+}
+
+/// The verb that is meant, and the words without its name: as many as lead from one verb to one below it.
 fn find_verb(args: &[String]) -> Result<(&'static Verb, Vec<String>), Failure> {
     let places = plain_words(args);
     let Some(&first) = places.first() else {
-        return if args.iter().any(|word| word == "-h" || word == "--help") || args.is_empty() {
-            Err(Failure::Raw(verbs::overview()))
-        } else {
-            match flags::parse(args, &[]) {
-                Err(problem) => Err(Failure::Message(format!("{problem}\nSee 'kubectl --help' for usage."))),
-                Ok(_) => Err(Failure::Raw(verbs::overview())),
+        let parsed = flags::parse(args, &[]).map_err(Failure::Flags);
+        return parsed.map(|_| (&verbs::help::HELP, Vec::new()));
+    };
+    let (mut found, mut used): (Option<&'static Verb>, usize) = (None, 0);
+    for place in &places {
+        let Some(verb) = verbs::below(found.map_or("", |verb| verb.name), &args[*place]) else { break };
+        (found, used) = (Some(verb), used + 1);
+    }
+    let Some(found) = found else {
+        return match help::of(&[&args[first]]) {
+            Some(_) if args.iter().any(|word| word == "-h" || word == "--help") => {
+                Ok((&verbs::help::HELP, vec![args[first].clone()]))
             }
+            Some(_) => message(format!("kubectl's command {:?} is not built here", args[first])),
+            None => message(verbs::unknown(&args[first])),
         };
     };
-    let without = |skipped: &[usize]| -> Vec<String> {
-        let kept = args.iter().enumerate().filter(|(index, _)| !skipped.contains(index));
-        kept.map(|(_, word)| word.clone()).collect()
-    };
-    if let Some(&second) = places.get(1)
-        && let Some(verb) = verbs::find(&[&args[first], &args[second]])
-    {
-        return Ok((verb, without(&[first, second])));
-    }
-    match verbs::find(&[&args[first]]) {
-        Some(verb) => Ok((verb, without(&[first]))),
-        None => Err(Failure::Message(verbs::unknown(&args[first]))),
-    }
+    let rest = args.iter().enumerate().filter(|(index, _)| !places[..used].contains(index));
+    Ok((found, rest.map(|(_, word)| word.clone()).collect()))
 }
 
 /// The places of the words that are neither flags nor, as far as can be told before the verb is known, their values.

@@ -134,11 +134,8 @@ impl Call<'_, '_> {
     pub fn dry_run(&self) -> Result<DryRun, Failure> {
         match self.parsed.text("dry-run") {
             None | Some("none" | "false") => Ok(DryRun::None),
-            Some("client") => Ok(DryRun::Client),
+            Some("client" | "unchanged") => Ok(DryRun::Client),
             Some("server") => Ok(DryRun::Server),
-            Some("unchanged") => message(
-                "--dry-run flag without a value was specified. A value must be set: \"none\", \"server\", or \"client\".",
-            ),
             Some(other) => {
                 message(format!("Invalid dry-run value ({other}). Must be \"none\", \"server\", or \"client\"."))
             }

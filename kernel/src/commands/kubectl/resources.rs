@@ -1,6 +1,7 @@
 //! From words to kinds and objects: `pods`, `deploy/web`, `po,svc`, `all`, `-f file`, `-l app=web`.
 
 use cluster_core::api::kind::KindRef;
+use cluster_core::api::selector::Selector;
 use serde_json::Value;
 
 use super::failure::{Failure, message};
@@ -12,6 +13,14 @@ Example resource specifications include:
    '--filename=rsrc.json'
    '<resource> <name>'
    '<resource>'";
+
+/// The `LabelSelector` of a text: `app=web,tier in (a,b)`.
+pub fn label_selector(text: &str) -> Result<Value, Failure> {
+    let requirements = Selector::parse(text)
+        .map_err(|problem| Failure::Message(format!("couldn't parse the selector string {text:?}: {problem}")))?;
+    let selector = requirements.to_label_selector().map_err(Failure::Message)?;
+    serde_json::to_value(selector).map_err(|error| Failure::Message(error.to_string()))
+}
 
 /// What the arguments name: an object, or all of a kind.
 #[derive(Clone, Debug)]
@@ -100,9 +109,33 @@ fn find_kinds(kinds: &[KindRef], words: &str) -> Result<Vec<KindRef>, Failure> {
     Ok(found)
 }
 
+/// The kinds that a short name means besides the one that is taken.
+fn others<'a>(kinds: &'a [KindRef], word: &str) -> Vec<&'a KindRef> {
+    let Some(taken) = find_kind(kinds, word) else { return Vec::new() };
+    let short = |kind: &&KindRef| kind.short_names.iter().any(|short| **short == *word);
+    if !short(&taken) {
+        return Vec::new();
+    }
+    let mut others: Vec<&KindRef> = kinds.iter().filter(short).filter(|kind| kind.group != taken.group).collect();
+    others.dedup_by_key(|kind| kind.group.clone());
+    others
+}
+
 /// What arguments name: `pods`, `pods web db`, `pod/web svc/web`.
 pub fn targets(call: &mut Call<'_, '_>, args: &[String]) -> Result<Vec<Target>, Failure> {
     let kinds = call.context.api.kinds()?;
+    let types = args.iter().enumerate().filter_map(|(index, arg)| match arg.split_once('/') {
+        Some((types, _)) => Some(types),
+        None => (index == 0).then_some(arg.as_str()),
+    });
+    for word in types.flat_map(|types| types.split(',')) {
+        for other in others(&kinds, word) {
+            call.warn(format!(
+                "short name {word:?} could also match lower priority resource {}",
+                other.qualified_resource()
+            ));
+        }
+    }
     let target = |kind: KindRef, name: Option<&str>| Target { kind, name: name.map(str::to_owned) };
     if args.iter().any(|arg| arg.contains('/')) {
         let mut targets = Vec::new();
@@ -134,11 +167,31 @@ pub fn targets(call: &mut Call<'_, '_>, args: &[String]) -> Result<Vec<Target>, 
     Ok(pairs.map(|(kind, name)| target(kind.clone(), Some(name))).collect())
 }
 
+/// The arguments before the first of the form `key=value` or `key-`, and those. `sort` is what the pairs are.
+pub fn split_pairs(args: &[String], sort: &str) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let is_pair = |arg: &String| arg.find('=').is_some_and(|place| place > 0) || arg.ends_with('-') && arg.len() > 1;
+    let start = args.iter().position(is_pair).unwrap_or(args.len());
+    let (resources, pairs) = args.split_at(start);
+    match pairs.iter().find(|arg| !is_pair(arg)) {
+        Some(arg) => message(format!("all resources must be specified before {sort} changes: {arg}")),
+        None => Ok((resources.to_vec(), pairs.to_vec())),
+    }
+}
+
 impl Call<'_, '_> {
     /// The objects that files and arguments name, as the server has them, and what went wrong with others.
     pub fn items(&mut self) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
         let args = self.parsed.args.clone();
         self.items_of(&args)
+    }
+
+    /// As [`Call::items`]; with --local the objects of files as they stand there, or this refusal.
+    pub fn objects(&mut self, refusal: &str) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+        match (self.parsed.switch("local"), self.parsed.has("filename")) {
+            (false, _) => self.items(),
+            (true, true) => self.manifests_so_far(),
+            (true, false) => message(refusal),
+        }
     }
 
     /// As [`Call::items`], of these arguments and the files.

@@ -7,6 +7,7 @@ mod answer;
 pub mod command;
 mod connect;
 mod discovery;
+mod forward;
 mod path;
 
 use std::io::{Error as IoError, ErrorKind};
@@ -31,7 +32,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 
 use super::Api;
-use super::api::{LogOptions, Tell, Write, changes_after};
+use super::api::{Forward, LogOptions, Tell, Write, changes_after};
 
 /// As kubectl asks: lists come in pieces of so many.
 const CHUNK: usize = 500;
@@ -295,6 +296,11 @@ impl Api for Remote {
             write(&String::from_utf8_lossy(bytes));
             Ok(())
         })
+    }
+
+    fn forward(&mut self, pod: &Key, hosts: &[String], ways: &[Forward], write: Write<'_>) -> Result<(), Status> {
+        let pods = self.pods(&pod.namespace);
+        self.runtime.block_on(forward::forward(&pods, &pod.name, hosts, ways, write)).map_err(Status::internal)
     }
 
     fn wait(&mut self, duration: Duration) -> bool {

@@ -80,6 +80,14 @@ pub fn decode(bytes: &[u8]) -> Result<Value, String> {
     Ok(Value::Object(object))
 }
 
+/// The fields of a type, given by its OpenAPI name, in the order in which Go declares them. None if it is no message.
+pub fn field_order(type_name: &str) -> Vec<&'static str> {
+    let wanted = short(type_name);
+    let line = TABLE.lines().find(|line| line.split(' ').next() == Some(wanted)).unwrap_or_default();
+    let names = line.split(' ').skip(1).filter_map(|field| Some(field.split_once('=')?.0));
+    names.flat_map(|name| name.strip_prefix('^').map_or_else(|| vec![name], field_order)).collect()
+}
+
 fn short(type_name: &str) -> &str {
     type_name.strip_prefix("io.k8s.").unwrap_or(type_name)
 }

@@ -7,7 +7,10 @@ use super::super::declare::{self, Difference};
 use super::super::failure::{Failure, Outcome, all_of, message, usage};
 use super::super::flags::{duration, integer, optional, switch, text};
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
-use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, Format, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE, json_line};
+use super::super::output::{
+    DRY_RUN, DryRun, FIELD_MANAGER, Format, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE, json_line, json_text,
+    without_managed_fields,
+};
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
 use super::create;
@@ -15,8 +18,6 @@ use super::create;
 pub const VERB: Verb = Verb {
     name: "apply",
     aliases: &[],
-    about: "Apply a configuration to a resource by file name or stdin",
-    usage: "apply (-f FILENAME | -k DIRECTORY) [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -50,11 +51,10 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     if !call.parsed.args.is_empty() {
         return usage(format!("Unexpected args: [{}]", call.parsed.args.join(" ")));
     }
-    if !call.parsed.has("filename") {
-        return message("must specify one of -f and -k");
-    }
+    call.require_files()?;
     let server_side = call.parsed.switch("server-side");
     let dry_run = call.dry_run()?;
+    check_flags(call, server_side)?;
     if server_side && dry_run == DryRun::Client {
         return message("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)");
     }
@@ -74,6 +74,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     }
     match call.format()? {
         Format::Human { .. } | Format::Name => {}
+        Format::Json if applied.len() > 1 => call.line(list_json(&applied)),
         format if !applied.is_empty() => {
             let list = applied.len() > 1;
             call.print_objects(&format, &applied, list)?;
@@ -81,6 +82,25 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         _ => {}
     }
     all_of(failures)
+}
+
+fn check_flags(call: &Call<'_, '_>, server_side: bool) -> Outcome {
+    let parsed = &call.parsed;
+    if server_side && parsed.switch("force") {
+        return message("--force cannot be used with --server-side");
+    }
+    if !server_side && parsed.switch("force-conflicts") {
+        return message("--force-conflicts only works with --server-side");
+    }
+    if parsed.switch("prune") {
+        return match parsed.switch("all") || parsed.has("selector") {
+            false => message(
+                "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector",
+            ),
+            true => message("--prune is not built here"),
+        };
+    }
+    Ok(())
 }
 
 /// Tells at once, unless objects are printed at the end.
@@ -126,19 +146,25 @@ See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"
 
 /// A manifest as it was written, with itself in the annotation.
 pub fn with_last_applied(manifest: &Value) -> Value {
+    let mut modified = without_last_applied(manifest);
+    let text = json_line(&modified) + "\n";
+    if let Some(annotations) = modified.pointer_mut("/metadata/annotations") {
+        annotations[LAST_APPLIED] = text.into();
+    }
+    modified
+}
+
+/// A manifest as it was written, without the annotation, but with a place for it.
+pub fn without_last_applied(manifest: &Value) -> Value {
     let mut modified = manifest.clone();
-    let Some(metadata) = modified.as_object_mut().map(|fields| fields.entry("metadata").or_insert_with(|| json!({})))
-    else {
-        return modified;
-    };
+    let metadata = modified.as_object_mut().map(|fields| fields.entry("metadata").or_insert_with(|| json!({})));
+    let Some(metadata) = metadata.filter(|metadata| metadata.is_object()) else { return modified };
     if !metadata["annotations"].is_object() {
         metadata["annotations"] = json!({});
     }
     if let Some(annotations) = metadata["annotations"].as_object_mut() {
         annotations.remove(LAST_APPLIED);
     }
-    let text = json_line(&modified) + "\n";
-    modified["metadata"]["annotations"][LAST_APPLIED] = text.into();
     modified
 }
 
@@ -156,8 +182,9 @@ fn apply(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, 
         Ok(current) => current,
         Err(failure) if failure.is_not_found() => {
             if dry_run == DryRun::Client {
-                tell(call, item, "created", dry_run)?;
-                return Ok(item.clone());
+                let item = Item { value: modified, ..item.clone() };
+                tell(call, &item, "created", dry_run)?;
+                return Ok(item);
             }
             let created = call.create(kind, namespace, modified, options);
             let created = created.map_err(|failure| failure.prefixed(&format!("error when creating {source:?}: ")))?;
@@ -200,7 +227,16 @@ fn apply(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, 
     Ok(item)
 }
 
-fn described(item: &Item) -> String {
+/// Several objects as one list, which kubectl holds as a type of Go.
+fn list_json(items: &[Item]) -> String {
+    let values: Vec<Value> = items.iter().map(|item| without_managed_fields(item.value.clone())).collect();
+    let values = json_text(&json!(values), "    ").replace('\n', "\n    ");
+    format!(
+        "{{\n    \"kind\": \"List\",\n    \"apiVersion\": \"v1\",\n    \"metadata\": {{}},\n    \"items\": {values}\n}}"
+    )
+}
+
+pub fn described(item: &Item) -> String {
     let Item { kind, namespace, name, .. } = item;
     format!(
         "Resource: \"{}/{}, Resource={}\", GroupVersionKind: \"{}/{}, Kind={}\"\nName: {name:?}, Namespace: {namespace:?}",

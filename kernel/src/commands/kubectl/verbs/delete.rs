@@ -18,8 +18,6 @@ use super::super::verb::{Call, Verb};
 pub const VERB: Verb = Verb {
     name: "delete",
     aliases: &[],
-    about: "Delete resources by file names, stdin, resources and names, or by resources and label selector",
-    usage: "delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)]) [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -125,19 +123,24 @@ fn manner(call: &Call<'_, '_>) -> Result<Manner, Failure> {
         _ => {}
     }
     if parsed.switch("all") && parsed.has("selector") {
-        return message("cannot set --all and --selector at the same time");
+        return message("setting 'all' parameter but found a non empty selector. ");
     }
-    let propagation = match parsed.text("cascade").unwrap_or("background") {
-        "background" | "true" => Propagation::Background,
-        "foreground" => Propagation::Foreground,
-        "orphan" | "false" => Propagation::Orphan,
+    if let Some(output) = parsed.text("output").filter(|output| !matches!(*output, "" | "name")) {
+        return message(format!("unexpected -o output mode: {output}. We only support '-o name'"));
+    }
+    Ok(Manner { grace_period_seconds: grace, propagation: propagation(call)?, force, dry_run: call.dry_run()? })
+}
+
+/// What `--cascade` says of dependents.
+pub fn propagation(call: &Call<'_, '_>) -> Result<Propagation, Failure> {
+    match call.parsed.text("cascade").unwrap_or("background") {
+        "background" | "true" => Ok(Propagation::Background),
+        "foreground" => Ok(Propagation::Foreground),
+        "orphan" | "false" => Ok(Propagation::Orphan),
         other => {
-            return message(format!(
-                "invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""
-            ));
+            message(format!("invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""))
         }
-    };
-    Ok(Manner { grace_period_seconds: grace, propagation, force, dry_run: call.dry_run()? })
+    }
 }
 
 /// What is to be deleted. Objects that are named are not looked up before.

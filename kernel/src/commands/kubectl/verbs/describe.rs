@@ -10,8 +10,6 @@ use super::super::verb::{Call, Verb};
 pub const VERB: Verb = Verb {
     name: "describe",
     aliases: &[],
-    about: "Show details of a specific resource or group of resources",
-    usage: "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME) [options]",
     flags: &[
         FILENAME,
         KUSTOMIZE,

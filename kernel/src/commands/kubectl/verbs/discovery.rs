@@ -1,12 +1,16 @@
 //! `kubectl api-resources`, `api-versions`, `version` and `cluster-info`
 
 use cluster_core::api::kind::KindRef;
+use cluster_core::api::schema::Schema;
+use serde_json::{Value, json};
 
 use super::super::columns;
 use super::super::failure::{Outcome, message, usage};
 use super::super::flags::{switch, text};
 use super::super::output::OUTPUT;
+use super::super::typed;
 use super::super::verb::{Call, Verb};
+use crate::yaml;
 
 /// The release that this kubectl speaks as.
 const CLIENT_VERSION: &str = "v1.36.4";
@@ -15,8 +19,6 @@ const KUSTOMIZE_VERSION: &str = "v5.8.1";
 pub const API_RESOURCES: Verb = Verb {
     name: "api-resources",
     aliases: &[],
-    about: "Print the supported API resources on the server",
-    usage: "api-resources [flags] [options]",
     flags: &[
         OUTPUT,
         switch("namespaced"),
@@ -33,8 +35,6 @@ pub const API_RESOURCES: Verb = Verb {
 pub const API_VERSIONS: Verb = Verb {
     name: "api-versions",
     aliases: &[],
-    about: "Print the supported API versions on the server, in the form of \"group/version\"",
-    usage: "api-versions [flags] [options]",
     flags: &[],
     run: |call| {
         let mut versions: Vec<String> = call.context.api.kinds()?.iter().map(|kind| kind.api_version()).collect();
@@ -48,8 +48,6 @@ pub const API_VERSIONS: Verb = Verb {
 pub const VERSION: Verb = Verb {
     name: "version",
     aliases: &[],
-    about: "Print the client and server version information",
-    usage: "version [--client] [--output=json|yaml] [options]",
     flags: &[OUTPUT, switch("client")],
     run: |call| {
         call.line(format!("Client Version: {CLIENT_VERSION}"));
@@ -65,8 +63,6 @@ pub const VERSION: Verb = Verb {
 pub const CLUSTER_INFO: Verb = Verb {
     name: "cluster-info",
     aliases: &[],
-    about: "Display cluster information",
-    usage: "cluster-info [flags] [options]",
     flags: &[],
     run: |call| {
         let address = call.context.api.address();
@@ -86,7 +82,7 @@ fn api_resources(call: &mut Call<'_, '_>) -> Outcome {
     }
     let output = call.parsed.text("output").unwrap_or_default().to_owned();
     if !matches!(output.as_str(), "" | "wide" | "name") {
-        return message(format!("--output {output} is not available"));
+        call.format()?;
     }
     let mut kinds = preferred(call.context.api.kinds()?);
     kinds.retain(|kind| wanted(call, kind));
@@ -98,6 +94,17 @@ fn api_resources(call: &mut Call<'_, '_>) -> Outcome {
     }
     if output == "name" {
         kinds.iter().for_each(|kind| call.line(kind.qualified_resource()));
+        return Ok(());
+    }
+    if matches!(output.as_str(), "json" | "yaml") {
+        let list = json!({
+            "apiVersion": "v1", "kind": "APIResourceList", "groupVersion": "",
+            "resources": kinds.iter().map(resource).collect::<Vec<_>>(),
+        });
+        match output.as_str() {
+            "yaml" => call.context.print(yaml::print(&list)),
+            _ => call.line(typed::json(&list, Schema::named(RESOURCE_LIST))),
+        }
         return Ok(());
     }
     let wide = output == "wide";
@@ -124,6 +131,27 @@ fn api_resources(call: &mut Call<'_, '_>) -> Outcome {
     }
     call.context.print(columns::align(&rows));
     Ok(())
+}
+
+const RESOURCE_LIST: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList";
+
+/// A kind as discovery describes it.
+fn resource(kind: &KindRef) -> Value {
+    let mut resource = json!({
+        "name": &*kind.resource, "singularName": &*kind.singular, "namespaced": kind.namespaced,
+        "version": &*kind.version, "kind": &*kind.kind,
+    });
+    if !kind.group.is_empty() {
+        resource["group"] = Value::from(&*kind.group);
+    }
+    let lists = [("verbs", &kind.verbs), ("shortNames", &kind.short_names), ("categories", &kind.categories)];
+    for (field, texts) in lists {
+        let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        if !texts.is_empty() {
+            resource[field] = json!(texts);
+        }
+    }
+    resource
 }
 
 /// Of each resource the version that the server prefers, which it lists first.

@@ -20,8 +20,6 @@ use super::nodes::{nodes, set_unschedulable};
 pub const VERB: Verb = Verb {
     name: "drain",
     aliases: &[],
-    about: "Drain node in preparation for maintenance",
-    usage: "drain NODE [options]",
     flags: &[
         DRY_RUN,
         switch("force"),
@@ -38,7 +36,7 @@ pub const VERB: Verb = Verb {
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let dry_run = call.dry_run()?;
-    let (items, mut failures) = nodes(call, "drain")?;
+    let (items, mut failures) = (nodes(call, "drain")?, Vec::new());
     for item in &items {
         set_unschedulable(call, item, true, dry_run)?;
     }
@@ -66,14 +64,16 @@ enum Obstacle {
     DaemonSet,
 }
 
-fn obstacle(pod: &Value) -> Option<Obstacle> {
+/// The last obstacle that stands in the way of a pod: one that may be overcome leads on to the next.
+/// (`filters.go` of k8s.io/kubectl/pkg/drain.)
+fn obstacle(pod: &Value, may_lose_data: bool) -> Option<Obstacle> {
     let owners = pod.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let controller = owners.into_iter().flatten().find(|owner| owner["controller"] == true);
     let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
     let local = volumes.into_iter().flatten().any(|volume| volume.get("emptyDir").is_some());
     match controller {
         Some(owner) if owner["kind"] == "DaemonSet" => Some(Obstacle::DaemonSet),
-        _ if local => Some(Obstacle::LocalStorage),
+        _ if local && !may_lose_data => Some(Obstacle::LocalStorage),
         None => Some(Obstacle::Unmanaged),
         Some(_) => None,
     }
@@ -83,11 +83,12 @@ fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
     let fields = FieldSelector::parse(&format!("spec.nodeName={}", node.name)).map_err(Failure::Message)?;
     let kind = KindRef::of::<Pod>();
     let pods = call.list(kind, "", Options { fields, ..Options::default() })?;
+    let may_lose_data = call.parsed.switch("delete-emptydir-data");
     let mirror = "/metadata/annotations/kubernetes.io~1config.mirror";
     let pods: Vec<(Option<Obstacle>, Item)> = pods
         .into_iter()
         .filter(|pod| pod.pointer(mirror).is_none())
-        .map(|pod| (obstacle(&pod), Item::new(kind, pod)))
+        .map(|pod| (obstacle(&pod, may_lose_data), Item::new(kind, pod)))
         .collect();
     let ended = |item: &Item| {
         matches!(item.value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"))
@@ -105,7 +106,7 @@ fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
             daemons.join(", ")
         ));
     }
-    if !local.is_empty() && !parsed.switch("delete-emptydir-data") {
+    if !local.is_empty() {
         problems.push(format!(
             "cannot delete Pods with local storage (use --delete-emptydir-data to override): {}",
             local.join(", ")

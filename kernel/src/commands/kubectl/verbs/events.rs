@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::columns;
 use super::super::describe::{event_age, event_last_seen};
-use super::super::failure::{Outcome, message};
-use super::super::flags::{switch, text};
+use super::super::failure::{Failure, Outcome, message};
+use super::super::flags::{integer, switch, text};
 use super::super::output::{Format, OUTPUT};
 use super::super::resources::{Item, find_kind};
 use super::super::verb::{Call, Verb};
@@ -16,8 +16,6 @@ use super::super::verb::{Call, Verb};
 pub const VERB: Verb = Verb {
     name: "events",
     aliases: &[],
-    about: "List events",
-    usage: "events [(-o|--output=)json|yaml|name|…] [--for TYPE/NAME] [--types=Normal,Warning] [options]",
     flags: &[
         OUTPUT,
         switch("all-namespaces").short('A'),
@@ -25,7 +23,7 @@ pub const VERB: Verb = Verb {
         switch("watch").short('w'),
         text("for"),
         text("types"),
-        text("chunk-size"),
+        integer("chunk-size"),
     ],
     run,
 };
@@ -37,7 +35,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
             Some((type_, name)) if !type_.is_empty() && !name.is_empty() => {
                 let kinds = call.context.api.kinds()?;
                 let Some(kind) = find_kind(&kinds, type_) else {
-                    return message(format!("the server doesn't have a resource type {type_:?}"));
+                    return Err(Failure::Raw(format!("the server doesn't have a resource type {type_:?}")));
                 };
                 Some((kind.kind.to_string(), name.to_owned()))
             }
@@ -45,6 +43,10 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         },
     };
     let types: Vec<String> = call.parsed.list("types").map(str::to_lowercase).collect();
+    if types.iter().any(|type_| !matches!(type_.as_str(), "normal" | "warning")) {
+        return message("valid --types are Normal or Warning");
+    }
+    call.format()?;
     let everywhere = call.parsed.switch("all-namespaces");
     let namespace = if everywhere { String::new() } else { call.namespace.clone() };
     let mut events = call.list(KindRef::of::<Event>(), &namespace, Options::default())?;
@@ -56,8 +58,8 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         meant && (types.is_empty() || types.contains(&text(event, "/type").to_lowercase()))
     });
     if events.is_empty() {
-        let place = if everywhere { String::new() } else { format!(" in {} namespace.", call.namespace) };
-        call.context.error_line(format!("No events found{place}"));
+        let place = if everywhere { String::new() } else { format!(" in {} namespace", call.namespace) };
+        call.context.error_line(format!("No events found{place}."));
         return Ok(());
     }
     events.sort_by_key(event_last_seen);

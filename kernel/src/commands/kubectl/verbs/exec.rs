@@ -14,8 +14,6 @@ use super::super::verb::{Call, Verb};
 pub const VERB: Verb = Verb {
     name: "exec",
     aliases: &[],
-    about: "Execute a command in a container",
-    usage: "exec (POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [args...]",
     flags: &[
         text("container").short('c'),
         switch("stdin").short('i'),
@@ -65,7 +63,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 /// The container that is named, or the pod's default one, or its first. (`podcmd` of k8s.io/kubectl.)
-fn container_of(call: &mut Call<'_, '_>, pod: &Value) -> Result<String, Failure> {
+pub fn container_of(call: &mut Call<'_, '_>, pod: &Value) -> Result<String, Failure> {
     let names = |list: &str| -> Vec<String> {
         let containers = pod.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
         containers.into_iter().flatten().filter_map(|one| one["name"].as_str().map(str::to_owned)).collect()

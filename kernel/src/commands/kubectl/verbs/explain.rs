@@ -7,19 +7,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, Outcome, message};
-use super::super::flags::{switch, text};
+use super::super::flags::text;
+use super::super::manifests::RECURSIVE;
 use super::super::output::OUTPUT;
 use super::super::resources::find_kind;
 use super::super::verb::{Call, Verb};
 
-pub const VERB: Verb = Verb {
-    name: "explain",
-    aliases: &[],
-    about: "Get documentation for a resource",
-    usage: "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [-o|--output=plaintext|plaintext-openapiv2] [options]",
-    flags: &[OUTPUT, switch("recursive"), text("api-version")],
-    run,
-};
+pub const VERB: Verb = Verb { name: "explain", aliases: &[], flags: &[OUTPUT, RECURSIVE, text("api-version")], run };
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let [path] = call.parsed.args.as_slice() else {
@@ -30,17 +24,33 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
             false => message("We accept only this format: explain RESOURCE"),
         };
     };
-    let mut names = path.split('.');
-    let word = names.next().unwrap_or_default().to_owned();
-    let fields: Vec<String> = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let output = call.parsed.text("output").unwrap_or("plaintext").to_owned();
+    match output.as_str() {
+        "plaintext" => {}
+        "plaintext-openapiv2" => return message("explaining by version 2 of OpenAPI is not built here"),
+        other => return message(format!("unrecognized format: {other}")),
+    }
     let version = call.parsed.text("api-version").map(str::to_owned);
     let kinds = call.context.api.kinds()?;
-    let of_version: Vec<KindRef> = match &version {
-        Some(version) => kinds.into_iter().filter(|kind| kind.api_version() == *version).collect(),
-        None => kinds,
+    let words: Vec<&str> = path.split('.').collect();
+    let Some((kind, used)) = kind_of(&kinds, &words) else {
+        return Err(Failure::Raw(format!("the server doesn't have a resource type {:?}", words[0])));
     };
-    let Some(kind) = find_kind(&of_version, &word).cloned() else {
-        return Err(Failure::Raw(format!("the server doesn't have a resource type {word:?}")));
+    let fields: Vec<String> =
+        words[used..].iter().filter(|name| !name.is_empty()).map(|name| name.to_string()).collect();
+    let kind = match &version {
+        None => kind.clone(),
+        Some(version) => {
+            let same = |known: &&KindRef| known.api_version() == *version && known.resource == kind.resource;
+            let Some(known) = kinds.iter().find(same) else {
+                let (group, version) = version.split_once('/').unwrap_or(("", version));
+                return message(format!(
+                    "GVR ({group}/{version}, Resource={}) not found in OpenAPI schema",
+                    kind.resource
+                ));
+            };
+            known.clone()
+        }
     };
     let recursive = call.parsed.switch("recursive");
     let custom = if Schema::of(&kind).is_none() { Some(custom_schema(call, &kind)?) } else { None };
@@ -57,19 +67,30 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     call.line(format!("KIND:       {}\nVERSION:    {}\n", kind.kind, kind.version));
     let mut place = schema;
     for name in &fields {
-        let inner = place.items().unwrap_or(place);
-        place = match inner.property(name).filter(|_| has_field(&inner, name)) {
-            Some(field) => field,
-            None => return message(format!("field {name:?} does not exist")),
+        let Some(field) = step(place, name) else {
+            return message(format!("field {:?} does not exist", fields.last().unwrap_or(name)));
         };
+        place = field;
     }
     let text = explain(place, fields.last().map(String::as_str), recursive);
     call.context.print(text);
     Ok(())
 }
 
-fn has_field(schema: &Schema<'_>, name: &str) -> bool {
-    schema.properties().any(|(known, _)| known == name)
+/// The kind that words begin with, perhaps with its group behind it, and how many of them say so.
+fn kind_of<'a>(kinds: &'a [KindRef], words: &[&str]) -> Option<(&'a KindRef, usize)> {
+    let with_group = (2..=words.len()).rev().find_map(|used| {
+        let group = words[1..used].join(".");
+        let found = find_kind(kinds, &words[..used].join("."))?;
+        (*found.group == group).then_some((found, used))
+    });
+    with_group.or_else(|| Some((find_kind(kinds, words[0])?, 1)))
+}
+
+/// The field of that name, also through the items of a list and the values of a map.
+fn step<'a>(schema: Schema<'a>, name: &str) -> Option<Schema<'a>> {
+    let own = schema.properties().find(|(known, _)| *known == name);
+    own.map(|(_, field)| field).or_else(|| step(schema.items().or_else(|| schema.values())?, name))
 }
 
 /// The schema that a definition gives its kind, with the fields that every object has.
@@ -86,70 +107,71 @@ fn custom_schema(call: &mut Call<'_, '_>, kind: &KindRef) -> Result<Value, Failu
     Ok(schema)
 }
 
+/// As kubectl's template of plain text has it. (`plaintext.tmpl` of k8s.io/kubectl/pkg/explain/v2.)
 fn explain(schema: Schema<'_>, field: Option<&str>, recursive: bool) -> String {
     let mut text = String::new();
     if let Some(name) = field {
         text.push_str(&format!("FIELD: {name} <{}>\n", type_of(schema)));
-        match values(schema) {
-            values if values.is_empty() => text.push('\n'),
-            values => text.push_str(&format!("ENUM:\n    {}\n", values.join("\n    "))),
+        match schema.enumeration() {
+            values if values.is_empty() => {}
+            values => text.push_str(&format!("ENUM:\n    {}", shown(&values).join("\n    "))),
         }
-        text.push('\n');
-    }
-    text.push_str("DESCRIPTION:\n");
-    let own = schema.description().trim();
-    let of_type = schema.resolved().get("description").and_then(Value::as_str).unwrap_or_default().trim();
-    let description = match field.is_some() && own != of_type && !of_type.is_empty() {
-        true => format!("{own}\n{of_type}"),
-        false => own.to_owned(),
-    };
-    match description.is_empty() {
-        true => text.push_str("    <empty>\n"),
-        false => {
-            text.push_str(&wrapped(&description, "    "));
-            text.push_str("    \n");
-        }
-    }
-    let inner = schema.items().unwrap_or(schema);
-    if inner.properties().next().is_some() {
-        text.push_str("FIELDS:\n");
-        fields(&mut text, inner, 1, recursive, &mut Vec::new());
-        text.push('\n');
-    } else {
         text.push_str("\n\n");
     }
+    text.push_str("DESCRIPTION:\n");
+    let description: String = schema.descriptions().iter().map(|text| format!("{text}\n")).collect();
+    let description = if description.is_empty() { "<empty>".to_owned() } else { description };
+    text.push_str(&format!("{}\n", indented(4, &wrapped(&description, LINE_WIDTH - 4))));
+    let mut list = String::new();
+    fields(&mut list, schema, 1, recursive, &mut Vec::new());
+    if !list.is_empty() {
+        text.push_str(&format!("FIELDS:\n{list}"));
+    }
+    text.push('\n');
     text
 }
 
 fn fields<'a>(text: &mut String, schema: Schema<'a>, level: usize, recursive: bool, within: &mut Vec<&'a str>) {
-    let indent = "  ".repeat(level);
+    if let Some(inner) = schema.items().or_else(|| schema.values().filter(|_| schema.properties().next().is_none())) {
+        return fields(text, inner, level, recursive, within);
+    }
+    // A type may hold itself, as JSONSchemaProps does.
+    let type_name = schema.type_name().unwrap_or_default();
+    if !type_name.is_empty() && within.contains(&type_name) {
+        return;
+    }
+    within.push(type_name);
+    let indent = level * 2;
+    // Every object has metadata, but nobody needs to write them.
+    let is_object = ["apiVersion", "kind"].iter().all(|name| schema.properties().any(|(known, _)| known == *name));
     for (name, field) in schema.properties() {
-        let required = if schema.is_required(name) { " -required-" } else { "" };
-        text.push_str(&format!("{indent}{name}\t<{}>{required}\n", type_of(field)));
-        let values = values(field);
+        let required = schema.is_required(name) && !(is_object && name == "metadata");
+        let required = if required { " -required-" } else { "" };
+        text.push_str(&format!("{}\t<{}>{required}", indented(indent, name), type_of(field)));
+        let values = field.enumeration();
         if !values.is_empty() {
-            text.push_str(&format!("{indent}enum: {}\n", values.join(", ")));
+            let more = if values.len() > VALUES_MAX { ", ...." } else { "" };
+            let first = shown(&values).into_iter().take(VALUES_MAX).collect::<Vec<_>>().join(", ");
+            text.push_str(&format!("\n{}{first}{more}", indented(indent, "enum: ")));
         }
+        text.push('\n');
         if recursive {
-            let inner = field.items().unwrap_or(field);
-            // A type may hold itself, as JSONSchemaProps does.
-            let type_name = inner.type_name().unwrap_or_default();
-            if !within.contains(&type_name) || type_name.is_empty() {
-                within.push(type_name);
-                fields(text, inner, level + 1, true, within);
-                within.pop();
-            }
+            fields(text, field, level + 1, true, within);
         } else {
-            let description = field.description().trim();
-            match description.is_empty() {
-                true => text.push_str(&format!("{indent}  <no description>\n\n")),
-                false => {
-                    text.push_str(&wrapped(description, &format!("{indent}  ")));
-                    text.push('\n');
-                }
-            }
+            let description = field.own_description().unwrap_or("<no description>");
+            let description = wrapped(description, LINE_WIDTH - 2 - indent);
+            text.push_str(&format!("{}\n\n", indented(indent + 2, &description)));
         }
     }
+    within.pop();
+}
+
+/// So many values are told in a list of fields.
+const VALUES_MAX: usize = 4;
+
+/// The empty value is one that has to be seen.
+fn shown<'a>(values: &[&'a str]) -> Vec<&'a str> {
+    values.iter().map(|value| if value.is_empty() { "\"\"" } else { value }).collect()
 }
 
 /// A type as explain names it: `string`, `PodSpec`, `[]Container`, `map[string]string`.
@@ -179,43 +201,52 @@ fn type_of(schema: Schema<'_>) -> String {
     }
 }
 
-/// The values that a field may have, sorted.
-fn values(schema: Schema<'_>) -> Vec<String> {
-    let listed = schema.resolved().get("enum").and_then(Value::as_array);
-    let mut values: Vec<String> = listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    if values.is_empty()
-        && let Some((_, list)) = schema.description().split_once("Possible enum values:")
-    {
-        let quoted = list.lines().filter_map(|line| line.trim().strip_prefix("- `\"")?.split_once("\"`"));
-        values = quoted.map(|(value, _)| value.to_owned()).collect();
-    }
-    values.sort();
-    values
-}
-
 const LINE_WIDTH: usize = 80;
 
-/// Lines of at most 80 columns, each behind an indent. Runs of spaces within a line stay.
-fn wrapped(text: &str, indent: &str) -> String {
-    let width = LINE_WIDTH.saturating_sub(indent.len());
-    let mut wrapped = String::new();
-    for paragraph in text.split('\n') {
-        let mut line = String::new();
-        let mut space = String::new();
-        for part in paragraph.split_inclusive(' ') {
-            let word = part.trim_end_matches(' ');
-            let length = line.chars().count() + space.chars().count() + word.chars().count();
-            if !line.trim().is_empty() && !word.is_empty() && length > width {
-                wrapped.push_str(&format!("{indent}{}\n", std::mem::take(&mut line)));
-                space.clear();
+fn indented(width: usize, text: &str) -> String {
+    let pad = " ".repeat(width);
+    format!("{pad}{}", text.replace('\n', &format!("\n{pad}")))
+}
+
+/// Lines of at most so many columns. Spaces stay as they are, but for those at which a line is broken; a word that is
+/// longer than a line is not. (github.com/mitchellh/go-wordwrap.)
+fn wrapped(text: &str, width: usize) -> String {
+    let (mut out, mut space, mut word) = (String::new(), String::new(), String::new());
+    let (mut column, mut spaces, mut letters) = (0, 0, 0);
+    for letter in text.chars() {
+        if letter == '\n' {
+            if letters > 0 || column + spaces <= width {
+                out.push_str(&space);
             }
-            line.push_str(&std::mem::take(&mut space));
-            line.push_str(word);
-            space = " ".repeat(part.len() - word.len());
+            out.push_str(&word);
+            out.push('\n');
+            space.clear();
+            word.clear();
+            (column, spaces, letters) = (0, 0, 0);
+        } else if letter == ' ' || letter == '\t' {
+            if spaces == 0 || letters > 0 {
+                column += spaces + letters;
+                out.push_str(&std::mem::take(&mut space));
+                out.push_str(&std::mem::take(&mut word));
+                (spaces, letters) = (0, 0);
+            }
+            space.push(letter);
+            spaces += 1;
+        } else {
+            word.push(letter);
+            letters += 1;
+            if column + spaces + letters > width && letters < width {
+                out.push('\n');
+                space.clear();
+                (column, spaces) = (0, 0);
+            }
         }
-        wrapped.push_str(&format!("{indent}{line}\n"));
     }
-    wrapped
+    if letters > 0 || column + spaces <= width {
+        out.push_str(&space);
+    }
+    out.push_str(&word);
+    out
 }
 
 #[cfg(test)]
@@ -228,7 +259,10 @@ mod tests {
     fn a_field_is_told_with_its_values() {
         let spec = Schema::of(Pod::kind()).and_then(|pod| pod.property("spec")).unwrap();
         let text = explain(spec.property("restartPolicy").unwrap(), Some("restartPolicy"), false);
-        assert!(text.starts_with("FIELD: restartPolicy <string>\n"), "{text}");
+        assert!(
+            text.starts_with("FIELD: restartPolicy <string>\nENUM:\n    Always\n    Never\n    OnFailure\n\n"),
+            "{text}"
+        );
         assert!(
             text.contains(
                 "\nDESCRIPTION:\n    Restart policy for all containers within the pod. One of Always, OnFailure,\n"

@@ -1,5 +1,6 @@
 //! `kubectl expose`
 
+use cluster_core::api::kind::KindRef;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Map, Value, json};
 
@@ -10,13 +11,12 @@ use super::super::manifests::{FILENAME, RECURSIVE};
 use super::super::output::{DRY_RUN, FIELD_MANAGER, OUTPUT, TEMPLATE};
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
-use super::create::generated_as;
+use super::create::{SAVE_CONFIG, generated_as, integer_or_text};
+use super::overrides::{OVERRIDE_TYPE, OVERRIDES, overridden};
 
 pub const VERB: Verb = Verb {
     name: "expose",
     aliases: &[],
-    about: "Take a replication controller, service, deployment or pod and expose it as a new Kubernetes service",
-    usage: "expose (-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] [--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type] [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -35,22 +35,29 @@ pub const VERB: Verb = Verb {
         text("external-ip"),
         text("load-balancer-ip"),
         text("session-affinity"),
+        OVERRIDES,
+        OVERRIDE_TYPE,
+        SAVE_CONFIG,
     ],
     run,
 };
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
+    call.dry_run()?;
+    call.format()?;
+    // This selector is that of the service, not one of what is exposed.
+    let own = call.parsed.take("selector");
     let (items, mut failures) = call.items()?;
     for item in items {
-        if let Err(failure) = expose(call, &item) {
+        if let Err(failure) = expose(call, &item, own.as_deref()) {
             failures.push(failure);
         }
     }
     all_of(failures)
 }
 
-fn expose(call: &mut Call<'_, '_>, item: &Item) -> Outcome {
-    let selector = match call.parsed.text("selector") {
+fn expose(call: &mut Call<'_, '_>, item: &Item, own: Option<&str>) -> Outcome {
+    let selector = match own {
         Some(text) => pairs(text)?,
         None => selector(item)?,
     };
@@ -80,6 +87,7 @@ fn expose(call: &mut Call<'_, '_>, item: &Item) -> Outcome {
         }
     }
     let service = json!({"metadata": metadata, "spec": spec, "status": {"loadBalancer": {}}});
+    let service = overridden(call, KindRef::of::<Service>(), service)?;
     generated_as::<Service>(call, service, "", "exposed")
 }
 
@@ -121,11 +129,11 @@ fn ports(call: &Call<'_, '_>, item: &Item) -> Result<Vec<Value>, Failure> {
     let several = numbers.len() > 1;
     let mut ports = Vec::new();
     for (index, number) in numbers.iter().enumerate() {
-        let Some(port) = number.parse::<u16>().ok().filter(|port| *port > 0) else {
+        let Ok(port) = number.parse::<i32>() else {
             return message(format!("strconv.Atoi: parsing {number:?}: invalid syntax"));
         };
         let target = match call.parsed.text("target-port") {
-            Some(text) => text.parse::<u16>().map_or_else(|_| Value::from(text), Value::from),
+            Some(text) => integer_or_text(text),
             None => port.into(),
         };
         let mut entry = json!({"port": port, "protocol": protocol, "targetPort": target});

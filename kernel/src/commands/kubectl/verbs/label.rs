@@ -1,13 +1,14 @@
 //! `kubectl label` and `kubectl annotate`
 
 use cluster_core::api::request::{Options, PatchType};
+use cluster_core::apiserver::validation::names;
 use serde_json::{Map, Value, json};
 
-use super::super::failure::{Failure, Outcome, all_of, message};
+use super::super::failure::{Outcome, all_of, message};
 use super::super::flags::{Flag, switch, text};
 use super::super::manifests::{FILENAME, RECURSIVE};
 use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT};
-use super::super::resources::Item;
+use super::super::resources::{Item, split_pairs};
 use super::super::verb::{Call, Verb};
 
 const FLAGS: &[Flag] = &[
@@ -20,28 +21,15 @@ const FLAGS: &[Flag] = &[
     switch("all"),
     switch("all-namespaces").short('A'),
     switch("list"),
+    switch("local"),
     text("selector").short('l'),
     text("field-selector"),
     text("resource-version"),
 ];
 
-pub const LABEL: Verb = Verb {
-    name: "label",
-    aliases: &[],
-    about: "Update the labels on a resource",
-    usage: "label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N [--resource-version=version] [options]",
-    flags: FLAGS,
-    run: |call| run(call, &LABELS),
-};
+pub const LABEL: Verb = Verb { name: "label", aliases: &[], flags: FLAGS, run: |call| run(call, &LABELS) };
 
-pub const ANNOTATE: Verb = Verb {
-    name: "annotate",
-    aliases: &[],
-    about: "Update the annotations on a resource",
-    usage: "annotate [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N [--resource-version=version] [options]",
-    flags: FLAGS,
-    run: |call| run(call, &ANNOTATIONS),
-};
+pub const ANNOTATE: Verb = Verb { name: "annotate", aliases: &[], flags: FLAGS, run: |call| run(call, &ANNOTATIONS) };
 
 /// What tells the two apart.
 struct Sort {
@@ -50,13 +38,16 @@ struct Sort {
     manager: &'static str,
 }
 
+/// --local knows no objects but those of files.
+const LOCAL: &str = "can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set";
+
 const LABELS: Sort = Sort { field: "labels", word: "label", manager: "kubectl-label" };
 const ANNOTATIONS: Sort = Sort { field: "annotations", word: "annotation", manager: "kubectl-annotate" };
 
 fn run(call: &mut Call<'_, '_>, sort: &Sort) -> Outcome {
-    let is_change = |arg: &String| arg.contains('=') || (arg.ends_with('-') && arg.len() > 1);
-    let start = call.parsed.args.iter().position(is_change).unwrap_or(call.parsed.args.len());
-    let changes = call.parsed.args.split_off(start);
+    let dry_run = call.dry_run()?;
+    let (resources, changes) = split_pairs(&call.parsed.args, sort.word)?;
+    call.parsed.args = resources;
     let (mut set, mut removed) = (Vec::new(), Vec::new());
     for change in &changes {
         match (change.split_once('='), change.strip_suffix('-')) {
@@ -65,24 +56,29 @@ fn run(call: &mut Call<'_, '_>, sort: &Sort) -> Outcome {
             (None, None) => return message(format!("unknown parameter {change}")),
         }
     }
+    if let Some((key, _)) = set.iter().find(|(key, _)| removed.contains(key)) {
+        return message(match sort.word {
+            "label" => "can not both modify and remove a label in the same command".to_owned(),
+            _ => format!("can not both modify and remove the following annotation(s) in the same command: {key}"),
+        });
+    }
+    if sort.word == "label" {
+        for (key, value) in &set {
+            let problems = names::label_value(value);
+            if !problems.is_empty() {
+                let pair = format!("{key}={value}");
+                return message(format!("invalid label value: {pair:?}: {}", problems.join(";")));
+            }
+        }
+    }
+    if call.parsed.args.is_empty() && !call.parsed.has("filename") {
+        return message("one or more resources must be specified as <resource> <name> or <resource>/<name>");
+    }
     let list = call.parsed.switch("list");
     if set.is_empty() && removed.is_empty() && !list {
         return message(format!("at least one {} update is required", sort.word));
     }
-    if set.iter().any(|(key, _)| removed.contains(key)) {
-        return message(format!(
-            "can not both modify and remove {} {} in the same command",
-            if sort.word == "label" { "a" } else { "an" },
-            sort.word
-        ));
-    }
-    if sort.word == "label" {
-        for (key, value) in &set {
-            check_value(key, value)?;
-        }
-    }
-    let dry_run = call.dry_run()?;
-    let (items, mut failures) = call.items()?;
+    let (items, mut failures) = call.objects(LOCAL)?;
     for item in items {
         if let Err(failure) = change(call, sort, &item, (&set, &removed), dry_run) {
             failures.push(failure);
@@ -95,21 +91,6 @@ fn run(call: &mut Call<'_, '_>, sort: &Sort) -> Outcome {
         }
     }
     all_of(failures)
-}
-
-/// A label's value, as kubectl checks it before it asks the server.
-fn check_value(key: &str, value: &str) -> Outcome {
-    let inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    let ends = |letter: Option<char>| letter.is_none_or(|letter| letter.is_ascii_alphanumeric());
-    let mut letters = value.chars();
-    if value.len() <= 63 && value.chars().all(inner) && ends(letters.next()) && ends(letters.next_back()) {
-        return Ok(());
-    }
-    let problem = match value.len() > 63 {
-        true => "must be no more than 63 characters".to_owned(),
-        false => "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')".to_owned(),
-    };
-    message(format!("invalid label value: {:?}: {problem}", format!("{key}={value}")))
 }
 
 type Changes<'a> = (&'a [(String, String)], &'a [String]);
@@ -128,7 +109,7 @@ fn change(call: &mut Call<'_, '_>, sort: &Sort, item: &Item, changes: Changes<'_
     if !call.parsed.switch("overwrite") {
         let kept = set.iter().filter_map(|(key, value)| {
             let old = old.get(key)?.as_str()?;
-            (old != value || sort.word == "annotation").then(|| format!("'{key}' already has a value ({old})"))
+            (old != value).then(|| format!("'{key}' already has a value ({old})"))
         });
         let kept: Vec<String> = kept.collect();
         match (kept.is_empty(), sort.word) {
@@ -150,14 +131,26 @@ fn change(call: &mut Call<'_, '_>, sort: &Sort, item: &Item, changes: Changes<'_
         patch.insert(key.clone(), Value::Null);
     }
     let changed = patch.iter().any(|(key, value)| old.get(key).unwrap_or(&Value::Null) != value);
-    if changed && dry_run != DryRun::Client {
+    let mut value = item.value.clone();
+    for (key, wanted) in patch.clone() {
+        let fields = &mut value["metadata"][sort.field];
+        match (wanted, fields.as_object_mut()) {
+            (Value::Null, Some(fields)) => drop(fields.remove(&key)),
+            (Value::Null, None) => {}
+            (wanted, _) => fields[key] = wanted,
+        }
+    }
+    if changed && dry_run != DryRun::Client && !call.parsed.switch("local") {
         let options = Options {
             dry_run: dry_run == DryRun::Server,
             field_manager: call.parsed.text("field-manager").unwrap_or(sort.manager).to_owned(),
             ..Options::default()
         };
-        let body = json!({"metadata": {sort.field: patch}});
-        call.patch(&item.kind, &item.namespace, &item.name, (PatchType::Merge, body), options)?;
+        let mut body = json!({"metadata": {sort.field: patch}});
+        if let Some(version) = call.parsed.text("resource-version").filter(|version| !version.is_empty()) {
+            body["metadata"]["resourceVersion"] = version.into();
+        }
+        value = call.patch(&item.kind, &item.namespace, &item.name, (PatchType::Merge, body), options)?;
     }
     let what = match (sort.word, changed, set.is_empty()) {
         ("annotation", ..) => "annotated",
@@ -168,5 +161,5 @@ fn change(call: &mut Call<'_, '_>, sort: &Sort, item: &Item, changes: Changes<'_
     if call.parsed.switch("list") {
         return Ok(());
     }
-    call.changed(item, what, dry_run).map_err(|failure: Failure| failure)
+    call.changed(&Item { value, ..item.clone() }, what, dry_run)
 }

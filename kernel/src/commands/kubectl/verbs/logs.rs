@@ -2,22 +2,19 @@
 
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
-use cluster_core::api::request::Options;
-use cluster_core::api::selector::Selector;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::super::super::api::LogOptions;
 use super::super::failure::{Failure, Outcome, message, usage};
 use super::super::flags::{duration, integer, switch, text};
-use super::super::resources::{Item, targets};
+use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
+use super::pods::{named, pods_of, select};
 
 pub const VERB: Verb = Verb {
     name: "logs",
     aliases: &[],
-    about: "Print the logs for a container in a pod",
-    usage: "logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER] [options]",
     flags: &[
         switch("follow").short('f'),
         switch("previous").short('p'),
@@ -42,17 +39,17 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     let selected = call.parsed.has("selector");
     let pods = match (args.as_slice(), selected) {
         ([], true) => select(call, call.list_options(KindRef::of::<Pod>())?)?,
-        ([target], false) => vec![pod_of(call, target)?],
+        ([target], false) => vec![pod(call, target)?],
         ([pod, container], false) if !call.parsed.has("container") => {
-            let pod = vec![pod_of(call, pod)?];
+            let pod = vec![self::pod(call, pod)?];
             return print(call, &pod, Some(container));
         }
-        ([], false) => {
+        (_, true) => return usage("only a selector (-l) or a POD name is allowed"),
+        _ => {
             return usage(
                 "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the logs command",
             );
         }
-        _ => return usage("only a selector (-l) or a POD name is allowed"),
     };
     if pods.is_empty() {
         call.context.error_line(format!("No resources found in {} namespace.", call.namespace));
@@ -62,44 +59,16 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     print(call, &pods, container.as_deref())
 }
 
-fn select(call: &mut Call<'_, '_>, options: Options) -> Result<Vec<Item>, Failure> {
-    let kind = KindRef::of::<Pod>();
-    let namespace = call.namespace.clone();
-    Ok(call.list(kind, &namespace, options)?.into_iter().map(|value| Item::new(kind, value)).collect())
-}
-
 /// The pod of that name, or the first of a workload.
-fn pod_of(call: &mut Call<'_, '_>, target: &str) -> Result<Item, Failure> {
-    let (kind, name) = match target.contains('/') {
-        true => match targets(call, &[target.to_owned()])?.into_iter().next() {
-            Some(target) => (target.kind, target.name.unwrap_or_default()),
-            None => return message("no resource was named"),
-        },
-        false => (KindRef::of::<Pod>().clone(), target.to_owned()),
-    };
+fn pod(call: &mut Call<'_, '_>, target: &str) -> Result<Item, Failure> {
     let namespace = call.namespace.clone();
-    let value = call.get(&kind, &namespace, &name).map_err(|failure| match failure {
+    let item = named(call, target).map_err(|failure| match failure {
         Failure::Server(status) if status.is_not_found() => {
             Failure::Message(format!("error from server (NotFound): {} in namespace {namespace:?}", status.message))
         }
         other => other,
     })?;
-    let item = Item::new(&kind, value);
-    if &*kind.kind == "Pod" {
-        return Ok(item);
-    }
-    let selector = item.value.pointer("/spec/selector").cloned().unwrap_or_default();
-    let labels = match &*kind.kind {
-        "Service" | "ReplicationController" => {
-            serde_json::from_value(selector).map(|labels| Selector::of_labels(&labels))
-        }
-        _ => serde_json::from_value(selector).map(|selector| Selector::of(&selector)),
-    };
-    let options = Options { labels: labels.unwrap_or_default(), ..Options::default() };
-    let mut pods = select(call, options)?;
-    if pods.is_empty() {
-        return message(format!("timed out waiting for the condition on {}", item.title()));
-    }
+    let mut pods = pods_of(call, item)?;
     if pods.len() > 1 {
         call.context.error_line(format!("Found {} pods, using pod/{}", pods.len(), pods[0].name));
     }

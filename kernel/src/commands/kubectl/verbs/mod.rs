@@ -1,10 +1,15 @@
 //! The table of verbs: one file each.
 
 pub mod apply;
+mod attach;
 mod auth;
+mod autoscale;
+mod certificate;
+mod cp;
 mod create;
 mod delete;
 mod describe;
+mod diff;
 mod discovery;
 mod drain;
 mod events;
@@ -12,44 +17,68 @@ mod exec;
 mod explain;
 mod expose;
 mod get;
+mod group;
+pub mod help;
 mod label;
+mod last_applied;
 mod logs;
 mod nodes;
+mod overrides;
 mod patch;
+mod pods;
+mod port_forward;
 mod replace;
 mod rollout;
 mod run;
 mod scale;
 mod set;
 pub mod three_way;
+mod top;
 mod wait;
 
 pub use apply::LAST_APPLIED;
 
 use super::super::suggest::suggestions;
+use super::help::names;
 use super::verb::Verb;
 
-/// Every verb, in the order of kubectl's overview.
+/// Every verb; those that stand below another right after it.
 pub const ALL: &[&Verb] = &[
     &create::CREATE,
     &create::namespace::VERB,
     &create::deployment::VERB,
+    &create::job::JOB,
+    &create::job::CRON_JOB,
     &create::configmap::VERB,
+    &create::secret::SECRET,
     &create::secret::GENERIC,
-    &create::service::VERB,
+    &create::secret::DOCKER_REGISTRY,
+    &create::secret::TLS,
+    &create::service::SERVICE,
+    &create::service::CLUSTER_IP,
+    &create::service::NODE_PORT,
+    &create::service::LOAD_BALANCER,
+    &create::service::EXTERNAL_NAME,
+    &create::ingress::VERB,
     &create::serviceaccount::VERB,
     &create::token::VERB,
     &create::role::ROLE,
     &create::role::CLUSTER_ROLE,
     &create::role::ROLE_BINDING,
     &create::role::CLUSTER_ROLE_BINDING,
+    &create::policy::QUOTA,
+    &create::policy::DISRUPTION_BUDGET,
+    &create::policy::PRIORITY_CLASS,
     &expose::VERB,
     &run::VERB,
-    &explain::VERB,
-    &exec::VERB,
+    &set::SET,
     &set::env::VERB,
     &set::image::VERB,
     &set::resources::VERB,
+    &set::selector::VERB,
+    &set::service_account::VERB,
+    &set::subject::VERB,
+    &explain::VERB,
     &get::VERB,
     &delete::VERB,
     &rollout::VERB,
@@ -60,62 +89,59 @@ pub const ALL: &[&Verb] = &[
     &rollout::status::VERB,
     &rollout::undo::VERB,
     &scale::VERB,
+    &autoscale::VERB,
+    &certificate::CERTIFICATE,
+    &certificate::APPROVE,
+    &certificate::DENY,
     &discovery::CLUSTER_INFO,
+    &top::TOP,
+    &top::POD,
+    &top::NODE,
     &nodes::CORDON,
     &nodes::UNCORDON,
     &drain::VERB,
     &nodes::TAINT,
     &describe::VERB,
     &logs::VERB,
+    &attach::VERB,
+    &exec::VERB,
+    &port_forward::VERB,
+    &cp::VERB,
+    &auth::AUTH,
+    &auth::CAN_I,
+    &auth::WHO_AM_I,
     &events::VERB,
+    &diff::VERB,
     &apply::VERB,
+    &last_applied::VIEW,
+    &last_applied::SET,
     &patch::VERB,
     &replace::VERB,
     &wait::VERB,
     &label::LABEL,
     &label::ANNOTATE,
-    &auth::CAN_I,
-    &auth::WHO_AM_I,
     &discovery::API_RESOURCES,
     &discovery::API_VERSIONS,
     &discovery::VERSION,
+    &help::HELP,
+    &help::OPTIONS,
 ];
 
-/// The verb of these words: one, or two for a word under a verb.
-pub fn find(words: &[&str]) -> Option<&'static Verb> {
+/// The verb that a word means below another: `status` below `rollout`, `get` below nothing.
+pub fn below(parent: &str, word: &str) -> Option<&'static Verb> {
     ALL.iter().copied().find(|verb| {
-        let mut names = verb.name.split(' ');
-        let (first, second) = (names.next().unwrap_or_default(), names.next());
-        match (words, second) {
-            ([word], None) => *word == first || verb.aliases.contains(word),
-            ([group, word], Some(second)) => *group == first && (*word == second || verb.aliases.contains(word)),
-            _ => false,
-        }
+        let (above, last) = verb.name.rsplit_once(' ').unwrap_or(("", verb.name));
+        above == parent && (last == word || verb.aliases.contains(&word))
     })
 }
 
 /// What kubectl says to a verb that it does not know.
 pub fn unknown(word: &str) -> String {
     let mut text = format!("unknown command {word:?} for \"kubectl\"");
-    let firsts = ALL.iter().map(|verb| verb.name).filter(|name| !name.contains(' '));
-    let near = suggestions(word, firsts);
+    let near = suggestions(word, names());
     if !near.is_empty() {
         text.push_str("\n\nDid you mean this?\n\t");
         text.push_str(&near.join("\n\t"));
     }
-    text
-}
-
-/// What `kubectl` alone prints.
-pub fn overview() -> String {
-    let mut text = String::from(
-        "kubectl controls the Kubernetes cluster manager.\n\n Find more information at: https://kubernetes.io/docs/reference/kubectl/\n\nCommands:\n",
-    );
-    let singles: Vec<&&Verb> = ALL.iter().filter(|verb| !verb.name.contains(' ')).collect();
-    let width = singles.iter().map(|verb| verb.name.len()).max().unwrap_or(0);
-    for verb in singles {
-        text.push_str(&format!("  {:width$}   {}\n", verb.name, verb.about));
-    }
-    text.push_str("\nUsage:\n  kubectl [flags] [options]\n\nUse \"kubectl <command> --help\" for more information about a given command.");
     text
 }

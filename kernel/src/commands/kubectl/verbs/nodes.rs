@@ -2,50 +2,39 @@
 
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::request::{Options, PatchType};
+use cluster_core::apiserver::validation::names;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, Outcome, all_of, message, usage};
 use super::super::flags::{Flag, switch, text};
 use super::super::output::{DRY_RUN, DryRun, OUTPUT};
-use super::super::resources::Item;
+use super::super::resources::{Item, find_kind};
 use super::super::verb::{Call, Verb};
 
 const CORDON_FLAGS: &[Flag] = &[DRY_RUN, text("selector").short('l')];
 
-pub const CORDON: Verb = Verb {
-    name: "cordon",
-    aliases: &[],
-    about: "Mark node as unschedulable",
-    usage: "cordon NODE [options]",
-    flags: CORDON_FLAGS,
-    run: |call| set_all(call, true),
-};
+pub const CORDON: Verb = Verb { name: "cordon", aliases: &[], flags: CORDON_FLAGS, run: |call| set_all(call, true) };
 
-pub const UNCORDON: Verb = Verb {
-    name: "uncordon",
-    aliases: &[],
-    about: "Mark node as schedulable",
-    usage: "uncordon NODE [options]",
-    flags: CORDON_FLAGS,
-    run: |call| set_all(call, false),
-};
+pub const UNCORDON: Verb =
+    Verb { name: "uncordon", aliases: &[], flags: CORDON_FLAGS, run: |call| set_all(call, false) };
 
 pub const TAINT: Verb = Verb {
     name: "taint",
     aliases: &[],
-    about: "Update the taints on one or more nodes",
-    usage: "taint NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N [options]",
     flags: &[OUTPUT, DRY_RUN, switch("all"), switch("overwrite"), text("selector").short('l')],
     run: taint,
 };
 
 /// The nodes that are named or selected.
-pub fn nodes(call: &mut Call<'_, '_>, word: &str) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+pub fn nodes(call: &mut Call<'_, '_>, word: &str) -> Result<Vec<Item>, Failure> {
     let kind = KindRef::of::<Node>();
-    let (mut items, mut failures) = (Vec::new(), Vec::new());
+    let mut items = Vec::new();
     if call.parsed.args.is_empty() && !call.parsed.has("selector") {
         return usage(format!("USAGE: {word} NODE [flags]"));
+    }
+    if !call.parsed.args.is_empty() && call.parsed.has("selector") {
+        return usage("cannot specify both a node name and a --selector option");
     }
     if call.parsed.has("selector") {
         let options = call.list_options(kind)?;
@@ -53,18 +42,15 @@ pub fn nodes(call: &mut Call<'_, '_>, word: &str) -> Result<(Vec<Item>, Vec<Fail
     }
     for name in call.parsed.args.clone() {
         let name = name.rsplit('/').next().unwrap_or_default().to_owned();
-        match call.get(kind, "", &name) {
-            Ok(value) => items.push(Item::new(kind, value)),
-            Err(failure) => failures.push(failure),
-        }
+        items.push(Item::new(kind, call.get(kind, "", &name)?));
     }
-    Ok((items, failures))
+    Ok(items)
 }
 
 fn set_all(call: &mut Call<'_, '_>, unschedulable: bool) -> Outcome {
     let word = if unschedulable { "cordon" } else { "uncordon" };
     let dry_run = call.dry_run()?;
-    let (items, mut failures) = nodes(call, word)?;
+    let (items, mut failures) = (nodes(call, word)?, Vec::new());
     for item in items {
         if let Err(failure) = set_unschedulable(call, &item, unschedulable, dry_run) {
             failures.push(failure);
@@ -103,27 +89,67 @@ struct Change {
     remove: bool,
 }
 
+/// `key=value:effect` or `key:effect`; to take away, `key-` too.
 fn parse_change(text: &str) -> Result<Change, Failure> {
     let (body, remove) = text.strip_suffix('-').map_or((text, false), |body| (body, true));
-    let (pair, effect) = body.split_once(':').map_or((body, ""), |(pair, effect)| (pair, effect));
-    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let known = matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") || remove && effect.is_empty();
-    if !known {
+    let wrong = |why: &str| usage(format!("invalid taint spec: {body}{why}"));
+    let parts: Vec<&str> = body.split(':').collect();
+    let (pair, effect) = match parts[..] {
+        [key] => (vec![key], ""),
+        [pair, effect] => (pair.split('=').collect(), effect),
+        _ => return wrong(""),
+    };
+    if parts.len() == 2 && !matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
         return usage(format!("invalid taint effect: {effect}, unsupported taint effect"));
+    }
+    let (key, value) = match pair[..] {
+        [key] => (key, ""),
+        [key, value] => (key, value),
+        _ => return wrong(""),
+    };
+    for problems in [names::label_value(value), names::qualified_name(key)] {
+        if !problems.is_empty() {
+            return wrong(&format!(", {}", problems.join("; ")));
+        }
+    }
+    if effect.is_empty() && !remove {
+        return wrong("");
     }
     Ok(Change { key: key.into(), value: value.into(), effect: effect.into(), remove })
 }
 
 fn taint(call: &mut Call<'_, '_>) -> Outcome {
+    let dry_run = call.dry_run()?;
     let args = call.parsed.args.clone();
-    let is_change = |arg: &String| arg.contains('=') || arg.contains(':') || (arg.ends_with('-') && arg.len() > 1);
+    let is_change = |arg: &String| arg.contains('=') || arg.contains(':') || arg.ends_with('-');
     let start = args.iter().position(is_change).unwrap_or(args.len());
     let (resources, changes) = args.split_at(start);
+    if let Some(arg) = changes.iter().find(|arg| !is_change(arg)) {
+        return message(format!("all resources must be specified before taint changes: {arg}"));
+    }
+    let Some((type_, names)) = resources.split_first() else {
+        return message("one or more resources must be specified as <resource> <name>");
+    };
     if changes.is_empty() {
         return message("at least one taint update is required");
     }
     let changes: Vec<Change> = changes.iter().map(|change| parse_change(change)).collect::<Result<_, _>>()?;
-    let dry_run = call.dry_run()?;
+    check_together(&changes)?;
+    let kinds = call.context.api.kinds()?;
+    match find_kind(&kinds, type_) {
+        None => return Err(Failure::Raw(format!("the server doesn't have a resource type {type_:?}"))),
+        Some(kind) if &*kind.kind != "Node" => {
+            return message(format!("invalid resource type {}, only node types are supported", type_.to_lowercase()));
+        }
+        Some(_) => {}
+    }
+    match (call.parsed.switch("all"), call.parsed.has("selector")) {
+        (true, true) => return message("setting 'all' parameter with a non empty selector is prohibited"),
+        (false, false) if names.is_empty() => {
+            return message("at least one resource name must be specified since 'all' parameter is not set");
+        }
+        _ => {}
+    }
     let (items, mut failures) = call.items_of(resources)?;
     for item in items {
         if let Err(failure) = taint_one(call, &item, &changes, dry_run) {
@@ -133,10 +159,33 @@ fn taint(call: &mut Call<'_, '_>) -> Outcome {
     all_of(failures)
 }
 
+/// That no taint is set twice, or both set and taken away.
+fn check_together(changes: &[Change]) -> Outcome {
+    let same = |a: &Change, b: &Change| a.key == b.key && a.effect == b.effect;
+    let set = || changes.iter().filter(|change| !change.remove);
+    for (index, change) in set().enumerate() {
+        if set().take(index).any(|earlier| same(earlier, change)) {
+            let Change { key, value, effect, .. } = change;
+            return usage(format!("duplicated taints with the same key and effect: {{{key} {value} {effect} <nil>}}"));
+        }
+    }
+    let both = changes.iter().filter(|gone| {
+        gone.remove && set().any(|change| change.key == gone.key && (gone.effect.is_empty() || same(change, gone)))
+    });
+    let both: Vec<String> = both.map(|gone| format!("{}={}", gone.key, gone.effect)).collect();
+    match both.is_empty() {
+        true => Ok(()),
+        false => message(format!(
+            "can not both modify and remove the following taint(s) in the same command: {}",
+            both.join(", ")
+        )),
+    }
+}
+
 fn taint_one(call: &mut Call<'_, '_>, item: &Item, changes: &[Change], dry_run: DryRun) -> Outcome {
     let old = item.value.pointer("/spec/taints").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut taints = old.clone();
-    let (mut added, mut removed, mut replaced) = (false, false, false);
+    let (mut added, mut removed) = (false, false);
     for change in changes {
         let meant = |taint: &Value| {
             taint["key"] == change.key.as_str()
@@ -158,7 +207,6 @@ fn taint_one(call: &mut Call<'_, '_>, item: &Item, changes: &[Change], dry_run: 
                 item.name, change.key
             ));
         }
-        replaced |= known;
         added |= !known;
         taints.retain(|taint| !meant(taint));
         let mut taint = json!({"key": change.key, "effect": change.effect});
@@ -167,16 +215,18 @@ fn taint_one(call: &mut Call<'_, '_>, item: &Item, changes: &[Change], dry_run: 
         }
         taints.insert(0, taint);
     }
+    let mut shown = item.clone();
+    shown.value["spec"]["taints"] = taints.clone().into();
     if taints != old && dry_run != DryRun::Client {
         let options =
             Options { dry_run: dry_run == DryRun::Server, field_manager: "kubectl-taint".into(), ..Options::default() };
         let body = json!({"spec": {"taints": taints}});
-        call.patch(&item.kind, "", &item.name, (PatchType::Merge, body), options)?;
+        shown.value = call.patch(&item.kind, "", &item.name, (PatchType::Merge, body), options)?;
     }
-    let what = match (added, removed, replaced) {
-        (true, false, false) => "tainted",
-        (false, true, false) => "untainted",
-        _ => "modified",
+    let what = match (added, removed) {
+        _ if call.parsed.switch("overwrite") || added && removed => "modified",
+        (true, _) => "tainted",
+        (false, _) => "untainted",
     };
-    call.changed(item, what, dry_run)
+    call.changed(&shown, what, dry_run)
 }

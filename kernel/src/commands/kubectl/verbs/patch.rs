@@ -2,6 +2,8 @@
 
 use cluster_core::api::request::{Body, Options, PatchType, Request, Verb as ApiVerb};
 use cluster_core::api::schema::Schema;
+use cluster_core::api::status::Status;
+use cluster_core::apiserver::decode::text as json_text;
 use serde_json::Value;
 
 use super::super::client;
@@ -18,8 +20,6 @@ pub const SUBRESOURCE: Flag = text("subresource");
 pub const VERB: Verb = Verb {
     name: "patch",
     aliases: &[],
-    about: "Update fields of a resource",
-    usage: "patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE] [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -36,6 +36,7 @@ pub const VERB: Verb = Verb {
 };
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
+    let dry_run = call.dry_run()?;
     let patch_type = match call.parsed.text("type").unwrap_or("strategic") {
         "json" => PatchType::Json,
         "merge" => PatchType::Merge,
@@ -52,18 +53,29 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
             .map_err(|trouble| Failure::Message(format!("unable to read patch file: open {file}: {trouble}")))?,
         (None, None) => return message("must specify --patch or --patch-file containing the contents of the patch"),
     };
-    let body = match yaml::read(&text) {
-        Ok(documents) => documents.into_iter().next().map(|document| document.value).unwrap_or_default(),
-        Err(_) => return Err(Failure::Raw("Error from server (BadRequest): unexpected end of JSON input".into())),
-    };
-    let dry_run = call.dry_run()?;
+    let body = body(&text, patch_type)?;
     let (items, mut failures) = call.items()?;
     for item in items {
-        if let Err(failure) = patch(call, &item, (patch_type, body.clone()), dry_run) {
+        let patched = body.clone().and_then(|body| patch(call, &item, (patch_type, body), dry_run));
+        if let Err(failure) = patched {
             failures.push(failure);
         }
     }
     all_of(failures)
+}
+
+/// The patch that a text says, or what the server says to JSON that it can't read. What is no JSON is read as YAML here.
+fn body(text: &str, patch_type: PatchType) -> Result<Result<Value, Failure>, Failure> {
+    if !text.trim_start().starts_with('{') {
+        let read = yaml::first(text)
+            .map_err(|error| Failure::Message(format!("unable to parse {text:?}: {}", error.in_go_words())))?;
+        return Ok(Ok(read.map(|document| document.value).unwrap_or_default()));
+    }
+    let refused = |problem: String| {
+        let before = if patch_type == PatchType::StrategicMerge { "" } else { "error decoding patch: " };
+        Failure::Server(Box::new(Status::bad_request(format!("{before}{problem}"))))
+    };
+    Ok(json_text::parse(text.as_bytes()).map(|parsed| parsed.value).map_err(refused))
 }
 
 /// The part of the object that is meant; nothing for the object itself.
@@ -72,7 +84,11 @@ pub fn subresource(call: &Call<'_, '_>) -> Result<&'static str, Failure> {
         None => Ok(""),
         Some("status") => Ok("status"),
         Some("scale") => Ok("scale"),
-        Some(other) => message(format!("invalid subresource value: {other:?}. Must be one of [status scale resize]")),
+        Some("resize") => Ok("resize"),
+        // The server has no other, and kubectl asks it.
+        Some(_) => {
+            Err(Failure::Raw("Error from server (NotFound): the server could not find the requested resource".into()))
+        }
     }
 }
 
@@ -100,5 +116,7 @@ fn patch(call: &mut Call<'_, '_>, item: &Item, patch: (PatchType, Value), dry_ru
     let patched = call.send_for_object(request)?;
     let unchanged = patched == item.value;
     let what = if unchanged { "patched (no change)" } else { "patched" };
-    call.changed(&Item { value: patched, ..item.clone() }, what, dry_run)
+    // What would be patched is what the server says, and is told so.
+    let told = if dry_run == DryRun::Client { DryRun::None } else { dry_run };
+    call.changed(&Item { value: patched, ..item.clone() }, what, told)
 }

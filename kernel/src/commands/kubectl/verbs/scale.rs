@@ -14,8 +14,6 @@ use super::super::verb::{Call, Verb};
 pub const VERB: Verb = Verb {
     name: "scale",
     aliases: &[],
-    about: "Set a new size for a deployment, replica set, or replication controller",
-    usage: "scale [--resource-version=version] [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME) [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -65,6 +63,11 @@ fn scale(call: &mut Call<'_, '_>, item: &Item, replicas: i64, dry_run: DryRun) -
         if actual != expected {
             return message(format!("Expected replicas to be {expected}, was {actual}"));
         }
+    }
+    let version = call.parsed.text("resource-version").unwrap_or_default();
+    let actual = item.value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    if !version.is_empty() && version != actual {
+        return message(format!("Expected resource version to be {version}, was {actual}"));
     }
     if dry_run == DryRun::Client {
         return Ok(());

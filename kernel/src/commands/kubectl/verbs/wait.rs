@@ -16,8 +16,6 @@ use super::delete::wait_until_gone;
 pub const VERB: Verb = Verb {
     name: "wait",
     aliases: &[],
-    about: "Wait for a specific condition on one or many resources",
-    usage: "wait ([-f FILENAME] | resource.group/resource.name | resource.group [(-l label | --all)]) [--for=create|--for=delete|--for condition=available|--for=jsonpath='{}'[=value]] [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -59,6 +57,11 @@ fn wanted(text: &str) -> Result<Wanted, Failure> {
                     _ => (rest, None),
                 },
             };
+            if value.is_some_and(|value| value.trim().is_empty()) {
+                return message(
+                    "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3",
+                );
+            }
             let value = value.map(|value| value.trim_matches(['\'', '"']).to_owned());
             Ok(Wanted::Path { path: column_path(path)?, value })
         }
@@ -156,7 +159,7 @@ fn created(call: &mut Call<'_, '_>, patience: Duration) -> Outcome {
                 Err(failure) => return Err(failure),
             }
             if call.context.api.now().since(started) >= patience {
-                return message(format!("timed out waiting for the condition on {}/{name}", target.kind.resource));
+                return message("timed out waiting for the condition");
             }
             if !call.context.api.wait(Duration::from_millis(50)) {
                 return Err(Failure::Quiet);

@@ -12,15 +12,13 @@ use super::{create_flags, generated, name_of};
 pub const VERB: Verb = Verb {
     name: "create configmap",
     aliases: &["cm"],
-    about: "Create a config map from a local file, directory or literal value",
-    usage: "create configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1] [--dry-run=server|client|none] [options]",
     flags: create_flags![FROM_LITERAL, FROM_FILE, FROM_ENV_FILE, switch("append-hash")],
     run,
 };
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let name = name_of(call)?;
-    let data = sources::data(call, &format!("ConfigMap {name:?}"))?;
+    let data = sources::data(call, "ConfigMap", &name)?;
     let mut map = json!({"metadata": {"name": name}});
     if !data.is_empty() {
         map["data"] = json!(data);

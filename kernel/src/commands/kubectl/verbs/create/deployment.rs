@@ -10,9 +10,7 @@ use super::{command_of, create_flags, generated, name_of};
 
 pub const VERB: Verb = Verb {
     name: "create deployment",
-    aliases: &["deploy", "dep"],
-    about: "Create a deployment with the specified name",
-    usage: "create deployment NAME --image=image -- [COMMAND] [args...] [options]",
+    aliases: &["deploy"],
     flags: create_flags![text("image"), integer("replicas").short('r'), integer("port")],
     run,
 };
@@ -29,7 +27,8 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     }
     let replicas = call.parsed.integer("replicas").unwrap_or(1);
     let port = call.parsed.integer("port").filter(|port| *port > 0);
-    let mut containers: Vec<Value> = images.iter().map(|image| container(image)).collect();
+    let random = call.context.api.now().timestamp().subsec_nanosecond();
+    let mut containers: Vec<Value> = images.iter().map(|image| container(image, random.unsigned_abs())).collect();
     if let Some(first) = containers.first_mut() {
         if !command.is_empty() {
             first["command"] = command.into();
@@ -51,10 +50,21 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     generated::<Deployment>(call, deployment, "failed to create deployment: ")
 }
 
-/// A container called by its image: `docker.io/library/nginx:1.27` makes `nginx`.
-fn container(image: &str) -> Value {
+/// A container called by its image: `docker.io/library/nginx:1.27` makes `nginx`. A name that has to be changed for that
+/// could be another's too, and gets a suffix.
+fn container(image: &str, seed: u32) -> Value {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let name = image.rsplit('/').next().unwrap_or(image);
-    let name = name.split(['@', ':']).next().unwrap_or(name).to_lowercase();
-    let name: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    json!({"name": name, "image": image, "resources": {}})
+    let name = name.split(':').next().unwrap_or(name);
+    let name = name.split('@').next().unwrap_or(name);
+    let mut sane: String = name.chars().map(|l| if l.is_ascii_alphanumeric() { l } else { '-' }).collect();
+    if sane != name {
+        let mut rest = seed as usize;
+        sane.push('-');
+        for _ in 0..5 {
+            sane.push(char::from(LETTERS[rest % LETTERS.len()]));
+            rest /= LETTERS.len();
+        }
+    }
+    json!({"name": sane, "image": image, "resources": {}})
 }

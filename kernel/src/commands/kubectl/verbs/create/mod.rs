@@ -2,7 +2,10 @@
 
 pub mod configmap;
 pub mod deployment;
+pub mod ingress;
+pub mod job;
 pub mod namespace;
+pub mod policy;
 pub mod role;
 pub mod secret;
 pub mod service;
@@ -13,14 +16,18 @@ pub mod token;
 use axum::http::Method;
 use cluster_core::api::kind::{KindRef, Resource};
 use cluster_core::api::request::{FieldValidation, Options};
+use cluster_core::api::schema::Schema;
 use serde_json::Value;
 
 use super::super::failure::{Failure, Outcome, all_of, message, usage};
 use super::super::flags::{Flag, optional, switch, text};
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
-use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
+use super::super::output::{
+    DRY_RUN, DryRun, FIELD_MANAGER, Format, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE, without_managed_fields,
+};
 use super::super::raw;
 use super::super::resources::Item;
+use super::super::typed;
 use super::super::verb::{Call, Verb};
 use super::apply;
 
@@ -40,8 +47,6 @@ pub const SAVE_CONFIG: Flag = switch("save-config");
 pub const CREATE: Verb = Verb {
     name: "create",
     aliases: &[],
-    about: "Create a resource from a file or from stdin",
-    usage: "create -f FILENAME [options]",
     flags: &[
         FILENAME,
         RECURSIVE,
@@ -75,9 +80,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     if !call.parsed.args.is_empty() {
         return usage(format!("Unexpected args: [{}]", call.parsed.args.join(" ")));
     }
-    if !call.parsed.has("filename") {
-        return message("must specify one of -f and -k");
-    }
+    call.require_files()?;
     if let Some(uri) = raw::uri(call)? {
         return raw::send(call, &Method::POST, &uri);
     }
@@ -89,7 +92,8 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         return message("no objects passed to create");
     }
     for item in items {
-        if let Err(failure) = send(call, &item, "created", dry_run) {
+        let told = send(call, &item, dry_run).and_then(|item| call.changed(&item, "created", dry_run));
+        if let Err(failure) = told {
             let source = item.source.unwrap_or_default();
             failures.push(failure.prefixed(&format!("error when creating {source:?}: ")));
         }
@@ -97,10 +101,14 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     all_of(failures)
 }
 
-/// Sends an object and tells of it: `deployment.apps/web created`.
-fn send(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Outcome {
+/// Sends an object; returns what the server made of it.
+fn send(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, Failure> {
+    let body = match call.parsed.switch("save-config") {
+        true => apply::with_last_applied(&item.value),
+        false => item.value.clone(),
+    };
     if dry_run == DryRun::Client {
-        return call.changed(item, what, dry_run);
+        return Ok(Item { value: body, ..item.clone() });
     }
     let options = Options {
         dry_run: dry_run == DryRun::Server,
@@ -108,21 +116,19 @@ fn send(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Ou
         field_validation: validation(call)?,
         ..Options::default()
     };
-    let body = match call.parsed.switch("save-config") {
-        true => apply::with_last_applied(&item.value),
-        false => item.value.clone(),
-    };
-    let created = call.create(&item.kind, &item.namespace, body, options)?;
-    call.changed(&Item::new(&item.kind, created), what, dry_run)
+    Ok(Item::new(&item.kind, call.create(&item.kind, &item.namespace, body, options)?))
 }
 
-/// The one name that the arguments must give.
+/// The one name that the arguments must give. Flags that every `create KIND` takes are looked at then too.
 pub fn name_of(call: &Call<'_, '_>) -> Result<String, Failure> {
     let before = call.parsed.before_dash.unwrap_or(call.parsed.args.len());
-    match &call.parsed.args[..before] {
-        [name] => Ok(name.clone()),
-        args => usage(format!("exactly one NAME is required, got {}", args.len())),
-    }
+    let [name] = &call.parsed.args[..before] else {
+        return usage(format!("exactly one NAME is required, got {before}"));
+    };
+    call.dry_run()?;
+    call.format()?;
+    validation(call)?;
+    Ok(name.clone())
 }
 
 /// What stands behind `--`.
@@ -136,7 +142,14 @@ pub fn generated<K: Resource>(call: &mut Call<'_, '_>, value: Value, failing: &s
 }
 
 /// As [`generated`], with another word for what was done.
-pub fn generated_as<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, failing: &str, what: &str) -> Outcome {
+pub fn generated_as<K: Resource>(call: &mut Call<'_, '_>, value: Value, failing: &str, what: &str) -> Outcome {
+    let dry_run = call.dry_run()?;
+    let created = sent::<K>(call, value, failing)?;
+    tell(call, &created, what, dry_run)
+}
+
+/// As [`generated`], without a word about it.
+pub fn sent<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, failing: &str) -> Result<Item, Failure> {
     let dry_run = call.dry_run()?;
     let kind = KindRef::of::<K>();
     value["apiVersion"] = kind.api_version().into();
@@ -148,8 +161,25 @@ pub fn generated_as<K: Resource>(call: &mut Call<'_, '_>, mut value: Value, fail
     if kind.namespaced {
         item.namespace.clone_from(&call.namespace);
     }
-    send(call, &item, what, dry_run).map_err(|failure| match failure {
+    send(call, &item, dry_run).map_err(|failure| match failure {
         Failure::Server(status) if !failing.is_empty() => Failure::Message(format!("{failing}{}", status.message)),
         other => other,
     })
+}
+
+/// As [`Call::changed`], of an object that kubectl has as a type of Go, whose JSON has another order.
+pub fn tell(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Outcome {
+    match call.format()? {
+        Format::Json => {
+            let value = without_managed_fields(item.value.clone());
+            call.line(typed::json(&value, Schema::of(&item.kind)));
+            Ok(())
+        }
+        _ => call.changed(item, what, dry_run),
+    }
+}
+
+/// `80` as a number, `http` and `50%` as text.
+pub fn integer_or_text(text: &str) -> Value {
+    text.parse::<i32>().map_or_else(|_| text.into(), Value::from)
 }

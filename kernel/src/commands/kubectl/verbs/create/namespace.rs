@@ -7,14 +7,7 @@ use super::super::super::failure::Outcome;
 use super::super::super::verb::{Call, Verb};
 use super::{create_flags, generated, name_of};
 
-pub const VERB: Verb = Verb {
-    name: "create namespace",
-    aliases: &["ns"],
-    about: "Create a namespace with the specified name",
-    usage: "create namespace NAME [--dry-run=server|client|none] [options]",
-    flags: create_flags![],
-    run,
-};
+pub const VERB: Verb = Verb { name: "create namespace", aliases: &["ns"], flags: create_flags![], run };
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let name = name_of(call)?;

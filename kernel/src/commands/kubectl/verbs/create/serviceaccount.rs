@@ -7,14 +7,7 @@ use super::super::super::failure::Outcome;
 use super::super::super::verb::{Call, Verb};
 use super::{create_flags, generated, name_of};
 
-pub const VERB: Verb = Verb {
-    name: "create serviceaccount",
-    aliases: &["sa"],
-    about: "Create a service account with the specified name",
-    usage: "create serviceaccount NAME [--dry-run=server|client|none] [options]",
-    flags: create_flags![],
-    run,
-};
+pub const VERB: Verb = Verb { name: "create serviceaccount", aliases: &["sa"], flags: create_flags![], run };
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let name = name_of(call)?;

@@ -16,8 +16,6 @@ use super::name_of;
 pub const VERB: Verb = Verb {
     name: "create token",
     aliases: &[],
-    about: "Request a service account token",
-    usage: "create token SERVICE_ACCOUNT_NAME [options]",
     flags: &[
         OUTPUT,
         text("audience"),
@@ -54,7 +52,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     match call.parsed.text("output") {
         Some("json") => call.line(format!("{answer:#}")),
         Some("yaml") => call.context.print(crate::yaml::print(&answer)),
-        _ => call.line(answer["status"]["token"].as_str().unwrap_or_default()),
+        _ => call.context.print(answer["status"]["token"].as_str().unwrap_or_default()),
     }
     Ok(())
 }

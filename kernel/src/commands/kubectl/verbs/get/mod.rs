@@ -23,8 +23,6 @@ use super::super::verb::{Call, Verb};
 pub const VERB: Verb = Verb {
     name: "get",
     aliases: &[],
-    about: "Display one or many resources",
-    usage: "get [(-o|--output=)json|yaml|kyaml|name|go-template|go-template-file|template|templatefile|jsonpath|jsonpath-as-json|jsonpath-file|custom-columns|custom-columns-file|wide] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE[.VERSION][.GROUP]/NAME ...) [flags] [options]",
     flags: &[
         OUTPUT,
         TEMPLATE,

@@ -17,8 +17,6 @@ use super::{annotation, named, replica_sets};
 pub const VERB: Verb = Verb {
     name: "rollout history",
     aliases: &[],
-    about: "View rollout history",
-    usage: "rollout history (TYPE NAME | TYPE/NAME) [flags] [options]",
     flags: &[FILENAME, RECURSIVE, OUTPUT, integer("revision"), text("selector").short('l')],
     run,
 };

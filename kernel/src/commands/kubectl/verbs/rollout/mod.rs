@@ -12,34 +12,12 @@ use cluster_core::api::selector::Selector;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use serde_json::Value;
 
-use super::super::failure::{Failure, Outcome, message};
+use super::super::failure::{Failure, message};
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
+use super::group;
 
-pub const VERB: Verb = Verb {
-    name: "rollout",
-    aliases: &[],
-    about: "Manage the rollout of a resource",
-    usage: "rollout SUBCOMMAND [options]",
-    flags: &[],
-    run,
-};
-
-const SUBCOMMANDS: &[&Verb] =
-    &[&history::VERB, &pause::PAUSE, &restart::VERB, &pause::RESUME, &status::VERB, &undo::VERB];
-
-fn run(call: &mut Call<'_, '_>) -> Outcome {
-    if !call.parsed.args.is_empty() {
-        return Err(Failure::Usage(format!("unknown command {:?}", call.parsed.args.join(" "))));
-    }
-    call.line("Manage the rollout of one or many resources.\n\nAvailable Commands:");
-    for verb in SUBCOMMANDS {
-        let name = verb.name.trim_start_matches("rollout ");
-        call.line(format!("  {name:8}      {}", verb.about));
-    }
-    call.line("\nUsage:\n  kubectl rollout SUBCOMMAND [options]\n");
-    Err(Failure::Quiet)
-}
+pub const VERB: Verb = Verb { name: "rollout", aliases: &[], flags: &[], run: group::on_stdout };
 
 /// The revision that a template carries.
 pub const REVISION: &str = "deployment.kubernetes.io/revision";

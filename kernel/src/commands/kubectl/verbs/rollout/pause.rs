@@ -13,8 +13,6 @@ use super::named;
 pub const PAUSE: Verb = Verb {
     name: "rollout pause",
     aliases: &[],
-    about: "Mark the provided resource as paused",
-    usage: "rollout pause RESOURCE [options]",
     flags: &[FILENAME, RECURSIVE, OUTPUT, FIELD_MANAGER, text("selector").short('l')],
     run: |call| set_paused(call, true),
 };
@@ -22,8 +20,6 @@ pub const PAUSE: Verb = Verb {
 pub const RESUME: Verb = Verb {
     name: "rollout resume",
     aliases: &[],
-    about: "Resume a paused resource",
-    usage: "rollout resume RESOURCE [options]",
     flags: &[FILENAME, RECURSIVE, OUTPUT, FIELD_MANAGER, text("selector").short('l')],
     run: |call| set_paused(call, false),
 };

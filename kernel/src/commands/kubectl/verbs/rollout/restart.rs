@@ -13,8 +13,6 @@ use super::named;
 pub const VERB: Verb = Verb {
     name: "rollout restart",
     aliases: &[],
-    about: "Restart a resource",
-    usage: "rollout restart RESOURCE [options]",
     flags: &[FILENAME, RECURSIVE, OUTPUT, FIELD_MANAGER, text("selector").short('l')],
     run,
 };

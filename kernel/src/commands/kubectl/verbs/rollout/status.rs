@@ -15,8 +15,6 @@ use super::named;
 pub const VERB: Verb = Verb {
     name: "rollout status",
     aliases: &[],
-    about: "Show the status of the rollout",
-    usage: "rollout status (TYPE NAME | TYPE/NAME) [flags] [options]",
     flags: &[
         FILENAME,
         RECURSIVE,

@@ -16,8 +16,6 @@ use super::{annotation, named};
 pub const VERB: Verb = Verb {
     name: "rollout undo",
     aliases: &[],
-    about: "Undo a previous rollout",
-    usage: "rollout undo (TYPE NAME | TYPE/NAME) [flags] [options]",
     flags: &[FILENAME, RECURSIVE, OUTPUT, DRY_RUN, integer("to-revision"), text("selector").short('l')],
     run,
 };

@@ -1,31 +1,43 @@
-//! `kubectl set`: changes to the pod templates of workloads, one file a word under it.
+//! `kubectl set`: changes to the pod templates of workloads, and to who is meant by services and bindings; one file a
+//! word below it.
 
 pub mod env;
 pub mod image;
 pub mod resources;
+pub mod selector;
+pub mod service_account;
+pub mod subject;
 
 use cluster_core::api::request::{Options, PatchType};
+use cluster_core::api::schema::Schema;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, Outcome, all_of, message};
-use super::super::flags::{Flag, switch, text};
-use super::super::manifests::{FILENAME, RECURSIVE};
-use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT};
+use super::super::output::DryRun;
 use super::super::resources::Item;
-use super::super::verb::Call;
+use super::super::verb::{Call, Verb};
+use super::create::tell;
+use super::{group, three_way};
 
-/// Flags that all of them take.
-pub const SHARED: [Flag; 9] = [
-    FILENAME,
-    RECURSIVE,
-    OUTPUT,
-    DRY_RUN,
-    FIELD_MANAGER,
-    switch("all"),
-    switch("local"),
-    text("selector").short('l'),
-    text("containers").short('c'),
-];
+pub const SET: Verb = Verb { name: "set", aliases: &[], flags: &[], run: group::on_stderr };
+
+/// The flags that those which change pod templates take, and behind them its own.
+macro_rules! set_flags {
+    ($($own:expr),* $(,)?) => {{
+        use $crate::commands::kubectl::flags::{switch, text};
+        use $crate::commands::kubectl::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
+        use $crate::commands::kubectl::output::{DRY_RUN, FIELD_MANAGER, OUTPUT};
+        &[FILENAME, RECURSIVE, KUSTOMIZE, OUTPUT, DRY_RUN, FIELD_MANAGER, switch("all"), switch("local"),
+          text("selector").short('l'), $($own),*]
+    }};
+}
+use set_flags;
+
+/// --local knows no objects but those of files.
+const LOCAL: &str = "you must specify resources by --filename when --local is set.
+Example resource specifications include:
+   '-f rsrc.yaml'
+   '--filename=rsrc.json'";
 
 /// The path of the pod spec in objects that have one.
 fn pod_spec(kind: &str) -> Option<&'static str> {
@@ -39,59 +51,86 @@ fn pod_spec(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// The arguments before the first of the form `key=value` or `key-`, and the rest.
-fn split_changes(call: &mut Call<'_, '_>) -> Vec<String> {
-    let is_change = |arg: &String| arg.contains('=') || (arg.ends_with('-') && arg.len() > 1);
-    let start = call.parsed.args.iter().position(is_change).unwrap_or(call.parsed.args.len());
-    call.parsed.args.split_off(start)
+/// What is done, and how a refusal of the server begins.
+struct Change {
+    done: &'static str,
+    failing: &'static str,
+    /// It is also told of an object that already was so.
+    tells_always: bool,
 }
 
-/// Changes the containers of each object that is named and tells of it: `deployment.apps/web image updated`.
-fn change_containers(
+/// The objects that are named and not missing.
+fn found(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Failure> {
+    let (items, failures) = call.objects(LOCAL)?;
+    all_of(failures)?;
+    if call.parsed.switch("local") && call.dry_run()? == DryRun::Server {
+        return message("cannot specify --local and --dry-run=server - did you mean --dry-run=client?");
+    }
+    if call.parsed.switch("all") && call.parsed.has("selector") {
+        return message("cannot set --all and --selector at the same time");
+    }
+    Ok(items)
+}
+
+/// Changes the pod spec of each object and tells of it: `deployment.apps/web image updated`.
+fn change_pods(
     call: &mut Call<'_, '_>,
-    what: &str,
-    mut change: impl FnMut(&mut Vec<Value>) -> Outcome,
+    items: Vec<Item>,
+    change: &Change,
+    mut act: impl FnMut(&Item, &mut Value) -> Result<(), Vec<Failure>>,
 ) -> Outcome {
     let dry_run = call.dry_run()?;
-    let (items, mut failures) = call.items()?;
+    let mut failures = Vec::new();
     for item in items {
-        if let Err(failure) = change_one(call, &item, what, dry_run, &mut change) {
+        let mut changed = item.clone();
+        match pod_spec(&item.kind.kind).and_then(|path| changed.value.pointer_mut(path)) {
+            Some(spec) => {
+                if let Err(more) = act(&item, spec) {
+                    failures.extend(more);
+                }
+            }
+            None => {
+                failures.push(Failure::Message(format!(
+                    "{}/{} the object is not a pod or does not have a pod template: *{}.{}",
+                    item.kind.resource, item.name, item.kind.version, item.kind.kind
+                )));
+                continue;
+            }
+        }
+        if let Err(failure) = send(call, &item, &changed, change, dry_run) {
             failures.push(failure);
         }
     }
     all_of(failures)
 }
 
-fn change_one(
-    call: &mut Call<'_, '_>,
-    item: &Item,
-    what: &str,
-    dry_run: DryRun,
-    change: &mut impl FnMut(&mut Vec<Value>) -> Outcome,
-) -> Outcome {
-    let Some(path) = pod_spec(&item.kind.kind) else {
-        return message(format!("the object is not a pod or does not have a pod template: {}", item.kind.kind));
-    };
-    let mut changed = item.value.clone();
-    let Some(Value::Array(containers)) = changed.pointer_mut(&format!("{path}/containers")) else {
-        return Err(Failure::Message(format!("{} has no containers", item.title())));
-    };
-    change(containers)?;
-    if changed == item.value {
+fn send(call: &mut Call<'_, '_>, item: &Item, changed: &Item, change: &Change, dry_run: DryRun) -> Outcome {
+    let patch = three_way::patch(&item.value, &changed.value, &item.value, Schema::of(&item.kind));
+    if patch == json!({}) && !change.tells_always {
         return Ok(());
     }
-    if dry_run != DryRun::Client {
-        let containers = changed.pointer(&format!("{path}/containers")).cloned().unwrap_or_default();
-        let patch = json!([{"op": "replace", "path": format!("{path}/containers"), "value": containers}]);
-        let options =
-            Options { dry_run: dry_run == DryRun::Server, field_manager: "kubectl-set".into(), ..Options::default() };
-        call.patch(&item.kind, &item.namespace, &item.name, (PatchType::Json, patch), options)?;
+    if dry_run == DryRun::Client || call.parsed.switch("local") {
+        return tell(call, changed, change.done, dry_run);
     }
-    call.changed(&Item { value: changed, ..item.clone() }, what, dry_run)
+    let options = Options {
+        dry_run: dry_run == DryRun::Server,
+        field_manager: call.parsed.text("field-manager").unwrap_or("kubectl-set").to_owned(),
+        ..Options::default()
+    };
+    let patch = (PatchType::StrategicMerge, patch);
+    let patched =
+        call.patch(&item.kind, &item.namespace, &item.name, patch, options).map_err(|failure| match failure {
+            Failure::Server(status) => Failure::Message(format!("{}{}", change.failing, status.message)),
+            other => other,
+        })?;
+    tell(call, &Item { value: patched, ..item.clone() }, change.done, dry_run)
 }
 
-/// Whether a container is among those that `-c` names; `*` stands for any letters.
-fn is_meant(container: &Value, pattern: Option<&str>) -> bool {
-    let name = container["name"].as_str().unwrap_or_default();
-    pattern.is_none_or(|pattern| wildmatch::WildMatch::new(pattern).matches(name))
+/// The containers and init containers that a pattern names, in which `*` stands for any letters.
+fn containers<'a>(spec: &'a mut Value, pattern: &'a str) -> impl Iterator<Item = &'a mut Value> {
+    let pattern = wildmatch::WildMatch::new(pattern);
+    let lists = spec.as_object_mut().into_iter().flatten().filter_map(|(field, list)| {
+        matches!(field.as_str(), "containers" | "initContainers").then(|| list.as_array_mut()).flatten()
+    });
+    lists.flatten().filter(move |container| pattern.matches(container["name"].as_str().unwrap_or_default()))
 }
