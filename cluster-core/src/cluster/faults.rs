@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{Cluster, Machine, controllers};
 use crate::api::{Key, Name};
 use crate::controllers::controller::Controller;
 use crate::faults::{Rule, node_of};
+use crate::kubelet::static_pods;
+use crate::runtime::Runtime;
 use crate::runtime::container::Handle;
 use crate::runtime::shell::{self, Exec};
+use crate::world::World;
 
 /// What runs on every machine.
 const NODE_COMPONENTS: [&str; 3] = ["kubelet", "kube-proxy", "kube-network-policies"];
@@ -193,6 +198,53 @@ impl Cluster {
         let events = machine.runtime.kill(handle, reason, &mut self.world);
         machine.kubelet.on_runtime(&events, &mut machine.runtime, &mut self.world);
         !events.is_empty()
+    }
+
+    /// Makes a container's program take so many bytes of memory more. False if it does not run.
+    pub fn fill_memory(&mut self, namespace: &str, pod: &str, container: &str, bytes: u64) -> bool {
+        let Some((machine, handle)) = find_container(&mut self.machines, namespace, pod, container) else {
+            return false;
+        };
+        let done = machine.runtime.fill_container(handle, bytes, &mut self.world);
+        machine.kubelet.watch_pressure(&mut machine.runtime, &mut self.world);
+        done
+    }
+
+    /// Makes a machine's own processes take so many bytes of memory. False if there is no such machine.
+    pub fn fill_node_memory(&mut self, node: &str, bytes: u64) -> bool {
+        self.fill(node, |runtime, _| runtime.fill_memory(bytes))
+    }
+
+    /// Puts a file of so many bytes on a machine's disk.
+    pub fn fill_disk(&mut self, node: &str, bytes: u64) -> bool {
+        self.fill(node, |runtime, world| runtime.fill_disk(bytes, world))
+    }
+
+    /// Has a machine run so many processes beside its containers.
+    pub fn fill_processes(&mut self, node: &str, count: u64) -> bool {
+        self.fill(node, |runtime, _| runtime.fill_processes(count))
+    }
+
+    fn fill(&mut self, node: &str, how: impl FnOnce(&mut Runtime, &World)) -> bool {
+        let Some(machine) = self.machines.get_mut(&Name::from(node)) else { return false };
+        how(&mut machine.runtime, &self.world);
+        machine.kubelet.watch_pressure(&mut machine.runtime, &mut self.world);
+        true
+    }
+
+    /// Puts a manifest into the folder of static pods of a machine, or takes it away.
+    ///
+    /// # Errors
+    /// If there is no such machine, or the manifest is no Pod.
+    pub fn put_manifest(&mut self, node: &str, file: &str, manifest: Option<Value>) -> Result<(), String> {
+        let name = Name::from(node);
+        let Some(machine) = self.machines.get_mut(&name) else { return Err(format!("there is no node {node}")) };
+        if let Some(manifest) = &manifest {
+            static_pods::read(&manifest.to_string(), file, &name, "")?;
+        }
+        static_pods::put_manifest(&mut machine.runtime, file, manifest.as_ref(), &self.world);
+        machine.kubelet.read_manifests(&mut machine.runtime, &mut self.world);
+        Ok(())
     }
 
     /// Runs a command in a pod's container to its end, which takes time. `None` if it does not run, `Some(None)` if the

@@ -3,10 +3,14 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerRestartRule, Secret};
+
 use super::environment::{self, Variables};
+use super::resize::memory_limit;
 use super::worker::{Role, Stage, Step, Worker};
 use super::{Task, Turn, furnish, script};
 use crate::api::Name;
+use crate::api::request::Request;
 use crate::clock::Class;
 use crate::runtime::container::{Config, Handle, Identity};
 use crate::runtime::{Pulled, Runtime, images};
@@ -58,9 +62,16 @@ impl Worker {
     /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy>
     pub(super) fn should_restart(&self, index: usize, runtime: &Runtime) -> bool {
         let slot = &self.slots[index];
-        let own = slot.spec(self.spec()).and_then(|spec| spec.restart_policy.as_deref());
+        let spec = slot.spec(self.spec());
+        let code = self.exit_code(index, runtime);
+        if let (Some(rules), Some(code)) = (spec.and_then(|spec| spec.restart_policy_rules.as_ref()), code)
+            && rules.iter().any(|rule| applies(rule, code))
+        {
+            return true;
+        }
+        let own = spec.and_then(|spec| spec.restart_policy.as_deref());
         let policy = own.or(self.spec().restart_policy.as_deref()).unwrap_or("Always");
-        let succeeded = self.exit_code(index, runtime) == Some(0);
+        let succeeded = code == Some(0);
         match (slot.role, policy) {
             (Role::Ephemeral, _) => false,
             (Role::Sidecar, _) => true,
@@ -116,16 +127,57 @@ impl Worker {
             turn.event(&self.pod, false, "Pulled", message, &self.causes);
             return self.create(index, turn);
         }
+        if let Some(message) = images::is_invalid(&image) {
+            turn.event(&self.pod, true, "InspectFailed", message.clone(), &self.causes);
+            turn.event(&self.pod, true, "Failed", "Error: InvalidImageName".into(), &self.causes);
+            return self.block(index, "InvalidImageName", message, RETRY, turn);
+        }
         if policy == "Never" {
             let message = format!("Container image \"{image}\" is not present with pull policy of Never");
             turn.event(&self.pod, true, "ErrImageNeverPull", message.clone(), &self.causes);
             turn.event(&self.pod, true, "Failed", "Error: ErrImageNeverPull".into(), &self.causes);
             return self.block(index, "ErrImageNeverPull", message, RETRY, turn);
         }
+        if self.spec().image_pull_secrets.is_some() {
+            self.look_for_pull_secrets(turn);
+        }
         self.slots[index].step = Step::Pulling;
         let identity = self.identity(index);
         let sequence = turn.runtime.pull(&identity, self.causes.clone(), turn.world);
         turn.event(&self.pod, false, "Pulling", format!("Pulling image \"{image}\""), &sequence.into());
+    }
+
+    /// What is said of a container that must not run as root and would.
+    fn runs_as_root_against_its_will(&self, spec: &ContainerSpec) -> Option<String> {
+        let (own, of_pod) = (spec.security_context.as_ref(), self.spec().security_context.as_ref());
+        let must_not = own.and_then(|own| own.run_as_non_root).or_else(|| of_pod?.run_as_non_root);
+        if must_not != Some(true) {
+            return None;
+        }
+        let whose = format!("(pod: \"{}\", container: {})", self.full_name(), spec.name);
+        match own.and_then(|own| own.run_as_user).or_else(|| of_pod?.run_as_user) {
+            Some(0) => Some(format!("container's runAsUser breaks non-root policy {whose}")),
+            Some(_) => None,
+            None if images::runs_as_root(spec.image.as_deref().unwrap_or_default()) => {
+                Some(format!("container has runAsNonRoot and image will run as root {whose}"))
+            }
+            None => None,
+        }
+    }
+
+    /// Tells of secrets for registries that are not there; the pull is tried all the same.
+    fn look_for_pull_secrets(&self, turn: &mut Turn<'_>) {
+        let names = self.spec().image_pull_secrets.iter().flatten().map(|reference| reference.name.as_str());
+        let namespace = &self.pod.key.namespace;
+        let mut lacks = |name: &str| turn.world.request(Request::get::<Secret>(turn.actor, namespace, name)).is_err();
+        let missing: Vec<&str> = names.filter(|name| lacks(name)).collect();
+        if !missing.is_empty() {
+            let message = format!(
+                "Unable to retrieve some image pull secrets ({}); attempting to pull the image may not succeed.",
+                missing.join(", ")
+            );
+            turn.event(&self.pod, true, "FailedToRetrieveImagePullSecret", message, &self.causes);
+        }
     }
 
     /// Waits with a reason, and looks again later.
@@ -193,7 +245,6 @@ impl Worker {
         let attempt = slot.restarts + u32::from(slot.current.is_some());
         let (command, args) = (spec.command.clone().unwrap_or_default(), spec.args.clone().unwrap_or_default());
         let mut config = Config {
-            hostname: furnish::hostname(&self.pod, self.spec()).0.into(),
             working_folder: spec.working_dir.clone().unwrap_or_default(),
             read_only_root: spec.security_context.as_ref().is_some_and(|c| c.read_only_root_filesystem == Some(true)),
             command,
@@ -201,11 +252,17 @@ impl Worker {
             ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
             exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
             attempt,
+            stdin: spec.stdin == Some(true),
+            memory_bytes_max: memory_limit(spec),
             ..Config::new(self.identity(index))
         };
+        if furnish::is_named_otherwise(&self.pod, self.spec()) {
+            config.hostname = furnish::hostname(&self.pod, self.spec()).0.into();
+        }
         let looks = config.reads_files();
         let known = if looks { environment::of_services(&self.pod, turn) } else { Variables::default() };
-        let variables = match environment::of_container(spec, &self.pod, known, turn) {
+        let refused = self.runs_as_root_against_its_will(spec);
+        let variables = match refused.map_or_else(|| environment::of_container(spec, &self.pod, known, turn), Err) {
             Ok(variables) => variables,
             Err(message) => {
                 turn.event(&self.pod, true, "Failed", format!("Error: {message}"), &self.causes);
@@ -296,6 +353,14 @@ impl Worker {
             }
         }
     }
+}
+
+/// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules>
+fn applies(rule: &ContainerRestartRule, code: i32) -> bool {
+    rule.exit_codes.as_ref().is_some_and(|exit_codes| {
+        let listed = exit_codes.values.iter().flatten().any(|value| *value == code);
+        if exit_codes.operator == "NotIn" { !listed } else { listed }
+    })
 }
 
 /// As Go prints a duration, cut to milliseconds: `1.2s`, `350ms`.

@@ -19,7 +19,8 @@ const HOSTNAME_MAX: usize = 63;
 
 /// The name that a pod's processes have for their machine, and its full form if the pod has a subdomain.
 pub fn hostname(pod: &Object, spec: &PodSpec) -> (String, Option<String>) {
-    if let Some(name) = &spec.hostname_override {
+    let of_machine = spec.node_name.as_ref().filter(|_| spec.host_network == Some(true));
+    if let Some(name) = spec.hostname_override.as_ref().or(of_machine) {
         return (name.clone(), None);
     }
     let given = spec.hostname.as_deref().filter(|name| !name.is_empty()).unwrap_or(&pod.key.name);
@@ -31,6 +32,15 @@ pub fn hostname(pod: &Object, spec: &PodSpec) -> (String, Option<String>) {
         Some(full) if spec.set_hostname_as_fqdn == Some(true) => (full.clone(), Some(full)),
         full => (short, full),
     }
+}
+
+/// Its processes have another name for their machine than the pod's.
+pub fn is_named_otherwise(pod: &Object, spec: &PodSpec) -> bool {
+    spec.hostname.is_some()
+        || spec.subdomain.is_some()
+        || spec.hostname_override.is_some()
+        || spec.host_network == Some(true)
+        || pod.key.name.len() > HOSTNAME_MAX
 }
 
 fn hosts(pod: &Object, spec: &PodSpec, ip: &str) -> String {

@@ -2,20 +2,25 @@
 //! <https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>
 //!
 //! The way of a pod: its [`worker`] has [`volumes`] mounted and makes a sandbox, then [`containers`] in order, each with
-//! its [`environment`] and its [`hooks`]; [`probes`] say which are ready; [`status`] tells the apiserver; [`termination`] ends them. [`node`]
-//! speaks for the machine.
+//! its [`environment`] and its [`hooks`]; [`probes`] say which are ready; [`status`] tells the apiserver; [`termination`] ends them. Pods
+//! come from the API or from [`static_pods`], pass [`admission`], can be [`resize`]d, and may fall to [`eviction`]. [`node`] speaks
+//! for the machine.
 
+mod admission;
 mod backoff;
 mod containers;
 mod environment;
 mod ephemeral;
+mod eviction;
 mod fields;
 mod furnish;
 mod hooks;
 mod node;
 mod payload;
 mod probes;
+mod resize;
 mod script;
+pub mod static_pods;
 mod status;
 mod termination;
 mod volumes;
@@ -33,11 +38,12 @@ use crate::api::selector::FieldSelector;
 use crate::api::{Key, Name};
 use crate::clock::Class;
 use crate::events::EventNote;
-use crate::runtime::container::Handle;
+use crate::runtime::container::{Container, Handle};
 use crate::runtime::{Runtime, RuntimeEvent};
 use crate::trace::{Actor, Causes};
 use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Subscriber, World};
+use eviction::Pressures;
 use fields::Capacity;
 use probes::ProbeKind;
 use worker::Worker;
@@ -67,6 +73,11 @@ enum Task {
     PreStopDone(Name, Handle, Duration),
     /// A pod has run for as long as it may.
     Deadline(Name),
+    /// Containers have the resources that they were granted.
+    Resized(Name),
+    /// The machine may be short of something.
+    LookAtPressure,
+    ReadManifests,
 }
 
 /// How long a kubelet waits before it asks an apiserver again that did not answer.
@@ -82,6 +93,10 @@ pub struct Kubelet {
     registered: bool,
     /// What the node has for pods.
     machine: Arc<Capacity>,
+    pressures: Pressures,
+    watches_pressure: bool,
+    /// A pod waits for room to be resized.
+    defers_resizes: bool,
     /// It only stands in for one, as kwok does: somebody else speaks for the node, pods run and go, and nothing is told
     /// of what happens on the way. <https://kwok.sigs.k8s.io/docs/user/kwok-manage-nodes-and-pods/>
     hollow: bool,
@@ -123,6 +138,9 @@ impl Kubelet {
             workers: imbl::OrdMap::new(),
             registered: false,
             machine: Arc::new(Capacity::new(&node::resources())),
+            pressures: Pressures::default(),
+            watches_pressure: false,
+            defers_resizes: false,
             hollow: false,
         }
     }
@@ -137,16 +155,28 @@ impl Kubelet {
         self.running = true;
         self.incarnation += 1;
         self.workers = imbl::OrdMap::new();
+        self.watches_pressure = false;
         if self.hollow {
             return self.list_pods(runtime, world);
         }
-        self.registered = node::register(&self.node, &self.actor, world);
+        self.registered = self.register(world);
         let lease = world.settings.lease_renew;
+        self.read_manifests(runtime, world);
         self.list_pods(runtime, world);
+        let pressures = self.pressures;
         let mut turn = self.turn(runtime, world);
-        node::renew_lease(&mut turn);
+        node::renew_lease(pressures, &mut turn);
         turn.after(lease, Class::Background, Task::RenewLease);
         turn.after(node::STATUS_PERIOD, Class::Background, Task::PostNodeStatus);
+        if self.pressures != Pressures::default() || runtime.is_filled() {
+            self.watch_pressure(runtime, world);
+        }
+    }
+
+    fn register(&mut self, world: &mut World) -> bool {
+        let Some(status) = node::register(&self.node, &self.actor, self.pressures, world) else { return false };
+        self.machine = Arc::new(Capacity::new(&status.allocatable.unwrap_or_default()));
+        true
     }
 
     /// The process ends; containers live on.
@@ -198,18 +228,40 @@ impl Kubelet {
         let Kubelet { node, actor, incarnation, hollow, workers, machine, .. } = self;
         let Some(worker) = workers.get_mut(uid) else { return };
         let worker = Arc::make_mut(worker);
+        let counted = worker.counts();
         act(worker, &mut Turn { node, actor, incarnation: *incarnation, hollow: *hollow, machine, runtime, world });
+        let (counts, is_static) = (worker.counts(), worker.is_static());
         if worker.is_over() {
             workers.remove(uid);
+            if is_static {
+                self.turn(runtime, world).after(Duration::ZERO, Class::Work, Task::ReadManifests);
+            }
+        }
+        if counted && !counts {
+            self.retry_resizes(runtime, world);
         }
     }
 
     fn pod_changed(&mut self, pod: Object, causes: Causes, adopts: bool, runtime: &mut Runtime, world: &mut World) {
         let uid = Name::from(pod.uid());
-        if self.workers.contains_key(&uid) {
+        if let Some(mirrored) = static_pods::mirrored(&pod) {
+            return self.mirror_changed(&mirrored, &pod, runtime, world);
+        }
+        if let Some(worker) = self.workers.get(&uid) {
+            let before = (worker.pod.metadata().generation != pod.metadata().generation).then(|| worker.pod.clone());
             self.with_worker(&uid, runtime, world, |worker, turn| worker.pod_changed(pod, causes, turn));
+            if let Some(before) = before {
+                self.resize(&uid, &before, runtime, world);
+            }
         } else {
-            let worker = Worker::new(pod, uid.clone(), causes, adopts.then_some(&*runtime), world.now);
+            let mut worker = Worker::new(pod, uid.clone(), causes, adopts.then_some(&*runtime), world.now);
+            if worker.is_new() && !self.hollow {
+                if let Err(rejection) = self.admit(&worker, world) {
+                    worker.reject(rejection);
+                } else if worker.needs_watching() {
+                    self.watch_pressure(runtime, world);
+                }
+            }
             self.workers.insert(uid.clone(), Arc::new(worker));
             self.with_worker(&uid, runtime, world, |worker, turn| worker.begin(turn));
         }
@@ -226,6 +278,10 @@ impl Kubelet {
                     self.pod_changed(event.object.clone(), causes, false, runtime, world);
                 }
                 EventType::Deleted => {
+                    if let Some(mirrored) = static_pods::mirrored(&event.object) {
+                        self.with_worker(&mirrored, runtime, world, |worker, turn| worker.status_changed(0, turn));
+                        continue;
+                    }
                     let uid = Name::from(event.object.uid());
                     self.with_worker(&uid, runtime, world, |worker, turn| worker.pod_gone(causes, turn));
                 }
@@ -249,19 +305,24 @@ impl Kubelet {
         match wake.task {
             Task::RenewLease => {
                 if !self.registered {
-                    self.registered = node::register(&self.node, &self.actor, world);
+                    self.registered = self.register(world);
                 }
                 let period = world.settings.lease_renew;
+                let pressures = self.pressures;
                 let mut turn = self.turn(runtime, world);
-                node::renew_lease(&mut turn);
+                node::renew_lease(pressures, &mut turn);
                 turn.after(period, Class::Background, Task::RenewLease);
             }
             Task::PostNodeStatus => {
+                let pressures = self.pressures;
                 let mut turn = self.turn(runtime, world);
-                node::post_status(&mut turn);
+                node::post_status(pressures, &mut turn);
                 turn.after(node::STATUS_PERIOD, Class::Background, Task::PostNodeStatus);
             }
             Task::ListPods => self.list_pods(runtime, world),
+            Task::ReadManifests => self.read_manifests(runtime, world),
+            Task::LookAtPressure => self.look_at_pressure(runtime, world),
+            Task::Resized(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.resized(turn)),
             Task::Sync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.sync(turn)),
             Task::Resync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.resync(turn)),
             Task::SendStatus(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.send_status(turn)),
@@ -299,6 +360,9 @@ impl Kubelet {
                     self.with_worker(pod_uid, runtime, world, |worker, turn| {
                         worker.started(*container, *sequence, turn);
                     });
+                    if runtime.container(*container).is_some_and(Container::takes_much_memory) {
+                        self.watch_pressure(runtime, world);
+                    }
                 }
                 RuntimeEvent::Exited { pod_uid, container, sequence } => {
                     self.with_worker(pod_uid, runtime, world, |worker, turn| {

@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time as MetaTime};
 
 use super::Turn;
+use super::eviction::{Pressures, Signal};
 use crate::api::Name;
 use crate::api::object::Object;
 use crate::api::request::Request;
@@ -40,8 +41,16 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
 
-/// Creates the Node, or, if there is one, says that the kubelet is back. False if the apiserver did not answer.
-pub fn register(node: &Name, actor: &Actor, world: &mut World) -> bool {
+/// The same conditions when the machine is short of something.
+const PRESSED: [(&str, Signal, &str, &str); 3] = [
+    ("MemoryPressure", Signal::Memory, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ("DiskPressure", Signal::Disk, "KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ("PIDPressure", Signal::Pids, "KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+];
+
+/// Creates the Node, or, if there is one, says that the kubelet is back; its status then. `None` if the apiserver did not
+/// answer.
+pub fn register(node: &Name, actor: &Actor, pressures: Pressures, world: &mut World) -> Option<NodeStatus> {
     let mut object = Object::new::<Node>("", node, NodeSpec::default());
     let labels = [
         ("beta.kubernetes.io/arch", "amd64"),
@@ -59,14 +68,15 @@ pub fn register(node: &Name, actor: &Actor, world: &mut World) -> bool {
     match world.request(Request::create(actor, object).because("registers its node")) {
         Ok(_) => {}
         Err(status) if status.reason == "AlreadyExists" => {}
-        Err(_) => return false,
+        Err(_) => return None,
     }
-    write_status(node, actor, Vec::new(), "reports on its node", world)
+    write_status(node, actor, Vec::new(), pressures, "reports on its node", world)
 }
 
-pub fn post_status(turn: &mut Turn<'_>) {
+pub fn post_status(pressures: Pressures, turn: &mut Turn<'_>) {
     let images = images(turn.runtime);
-    write_status(turn.node, turn.actor, images, "reports on its node again", turn.world);
+    // A report that fails is lost; the next one is due soon.
+    write_status(turn.node, turn.actor, images, pressures, "reports on its node again", turn.world);
 }
 
 /// The largest images first, each by its digest and its tag.
@@ -84,23 +94,25 @@ fn write_status(
     node: &Name,
     actor: &Actor,
     images: Vec<ContainerImage>,
+    pressures: Pressures,
     reason: &'static str,
     world: &mut World,
-) -> bool {
+) -> Option<NodeStatus> {
     let now = world.now.to_meta();
-    let Ok(Some(mut object)) = world.request(Request::get::<Node>(actor, "", node)).map(|answer| answer.object())
-    else {
-        return false;
-    };
+    let mut object = world.request(Request::get::<Node>(actor, "", node)).ok()?.object()?;
     let status = object.status_mut::<Node>();
     describe(node, status);
     if !images.is_empty() {
         status.images = Some(images);
     }
     for (type_, value, reason, message) in CONDITIONS {
+        let short = PRESSED.iter().find(|(known, signal, ..)| *known == type_ && pressures.has(*signal));
+        let (value, reason, message) =
+            short.map_or((value, reason, message), |(_, _, reason, message)| ("True", *reason, *message));
         set_condition(status, type_, value, reason, message, &now);
     }
-    world.request(Request::update_status(actor, object).because(reason)).is_ok()
+    let answer = world.request(Request::update_status(actor, object).because(reason)).ok()?;
+    Some(answer.object()?.status::<Node>().clone())
 }
 
 /// What every machine has, and leaves to pods.
@@ -163,7 +175,7 @@ fn set_condition(status: &mut NodeStatus, type_: &str, value: &str, reason: &str
 
 /// The heartbeat.
 /// <https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats>
-pub fn renew_lease(turn: &mut Turn<'_>) {
+pub fn renew_lease(pressures: Pressures, turn: &mut Turn<'_>) {
     let Turn { node, actor, runtime, world, .. } = turn;
     let now = world.now.to_micro_time();
     let known = world.request(Request::get::<Lease>(actor, LEASE_NAMESPACE, node)).map(|answer| answer.object());
@@ -175,7 +187,7 @@ pub fn renew_lease(turn: &mut Turn<'_>) {
             let renewed = world.request(Request::update(actor, lease).because("heartbeat"));
             // The Node may have been called silent meanwhile, which only its kubelet takes back.
             if renewed.is_ok() && silence > 2 * world.settings.lease_renew {
-                write_status(node, actor, images(runtime), "reports on its node again", world);
+                write_status(node, actor, images(runtime), pressures, "reports on its node again", world);
             }
             renewed
         }

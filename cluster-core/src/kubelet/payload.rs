@@ -137,7 +137,7 @@ fn token(source: &ServiceAccountTokenProjection, pod: &Object, turn: &mut Turn<'
     }});
     let key = Key::new(pod.key.namespace.clone(), name);
     let request = Request::new(turn.actor, Verb::Create, ServiceAccount::kind(), key);
-    let request = Request { subresource: "token".into(), body: Body::Json(body), ..request };
+    let request = Request { subresource: "token", body: Body::Json(body), ..request };
     let answer = turn.world.request(request.because("a container reads its token"));
     let issued = answer.map_err(|status| format!("failed to fetch token: {}", status.message))?.object();
     Ok(issued.and_then(|issued| issued.status::<TokenRequest>().token.clone()))

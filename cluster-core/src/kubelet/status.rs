@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
-    ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, HostIP,
-    Pod, PodCondition, PodIP, PodStatus, VolumeMountStatus,
+    Container as ContainerSpec, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
+    ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus, VolumeMountStatus,
 };
 
 use super::worker::{Role, Slot, Stage, Step, Worker};
@@ -19,6 +19,11 @@ use crate::network::addresses;
 use crate::runtime::container::{Container, Handle, State};
 use crate::runtime::{Runtime, images};
 use crate::trace::Sequence;
+
+/// How much is kept of what a container says about its end, and of its log if it says nothing.
+const MESSAGE_BYTES_MAX: usize = 4096;
+const LOG_BYTES_MAX: usize = 2048;
+const LOG_LINES_MAX: usize = 80;
 
 /// How long a status waits that could not be sent.
 const RETRY: Duration = Duration::from_secs(10);
@@ -42,12 +47,18 @@ impl Worker {
         }
         let get = Request::new(turn.actor, Verb::Get, KindRef::of::<Pod>(), self.pod.key.clone());
         let known = match turn.world.request(get) {
-            Ok(answer) => answer.object().filter(|pod| pod.uid() == &*self.uid),
+            Ok(answer) => answer.object().filter(|pod| self.is_static() || pod.uid() == &*self.uid),
             Err(status) if status.is_not_found() => None,
             Err(_) => return self.send_later(turn),
         };
-        // The watch will tell that it is gone.
-        let Some(mut pod) = known else { return };
+        let known = if self.is_static() { self.mirror(known, turn) } else { known };
+        let Some(mut pod) = known else {
+            // The watch will tell that it is gone; a mirror is tried again.
+            if self.is_static() {
+                self.send_later(turn);
+            }
+            return;
+        };
         let status = self.build(&pod, turn);
         let is_terminating = pod.is_terminating();
         let is_let_go = turn.hollow && is_terminating;
@@ -85,6 +96,9 @@ impl Worker {
 
     fn build(&self, known: &Object, turn: &Turn<'_>) -> PodStatus {
         let old = known.status::<Pod>();
+        if self.rejected {
+            return self.rejection(known, turn);
+        }
         let spec = known.spec::<Pod>();
         let runtime = &*turn.runtime;
         let statuses = |of: fn(Role) -> bool| -> Vec<ContainerStatus> {
@@ -103,7 +117,9 @@ impl Worker {
         // A stand-in does not say which generation it speaks of, as kwok doesn't.
         let generation = known.metadata().generation.filter(|_| !turn.hollow);
         let conditions = Conditions { old, generation, now: turn.world.now };
-        let (reason, message) = match &self.verdict {
+        let (granted, actual) = self.specs_of_resources();
+        let verdict = self.verdict.as_ref().filter(|_| self.stage == Stage::Stopped);
+        let (reason, message) = match verdict {
             Some((reason, message)) => (Some((*reason).to_owned()), Some(message.clone())),
             None => (old.reason.clone(), old.message.clone()),
         };
@@ -117,6 +133,8 @@ impl Worker {
             pod_ips: ip.clone().map(|ip| vec![PodIP { ip }]),
             pod_ip: ip,
             phase: Some(phase.to_owned()),
+            allocated_resources: granted.resources.as_ref().and_then(|resources| resources.requests.clone()),
+            resources: actual.resources.clone(),
             qos_class: old.qos_class.clone(),
             start_time: Some(self.start_time.to_meta()),
             observed_generation: generation,
@@ -127,12 +145,30 @@ impl Worker {
         }
     }
 
+    /// All that is said of a pod that was not let in.
+    fn rejection(&self, known: &Object, turn: &Turn<'_>) -> PodStatus {
+        let old = known.status::<Pod>();
+        let foreign = old.conditions.iter().flatten().filter(|known| !OWN.contains(&known.type_.as_str()));
+        let foreign: Vec<PodCondition> = foreign.cloned().collect();
+        let (reason, message) = self.verdict.clone().unwrap_or_default();
+        PodStatus {
+            phase: Some("Failed".into()),
+            reason: Some(reason.to_owned()),
+            message: Some(format!("Pod was rejected: {message}")),
+            qos_class: old.qos_class.clone(),
+            start_time: Some(old.start_time.clone().unwrap_or_else(|| turn.world.now.to_meta())),
+            observed_generation: known.metadata().generation,
+            conditions: (!foreign.is_empty()).then_some(foreign),
+            ..PodStatus::default()
+        }
+    }
+
     /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase>
     fn phase(&self, old: &PodStatus, init: &[ContainerStatus], main: &[ContainerStatus]) -> &'static str {
         match old.phase.as_deref() {
             Some("Succeeded") => return "Succeeded",
             Some("Failed") => return "Failed",
-            _ if self.verdict.is_some() => return "Failed",
+            _ if self.verdict.is_some() && self.stage == Stage::Stopped => return "Failed",
             _ => {}
         }
         let ended = |status: &ContainerStatus| status.state.as_ref()?.terminated.as_ref().map(|end| end.exit_code);
@@ -184,7 +220,7 @@ impl Worker {
             // It was made, and is about to start: the one before is still the news.
             (Step::Starting, Some(_)) if previous.is_none() => (waiting(self.waiting_reason(slot), None), None),
             (step, Some(container)) if container.state != State::Created && *step != Step::Starting => {
-                (state_of(container), previous)
+                (state_of(container, slot.spec(self.spec())), previous)
             }
             (_, Some(_)) if previous.is_some() => (waiting(self.waiting_reason(slot), None), previous),
             // A container that this kubelet has not seen: what was said about it still holds.
@@ -199,7 +235,9 @@ impl Worker {
             Role::Ephemeral => false,
         };
         // Only what the runtime knows of has resources.
-        let resources = spec.filter(|_| shown.is_some()).and_then(|spec| spec.resources.clone());
+        let (granted, actual) = self.specs_of_resources();
+        let resources_in = |spec| slot.spec(spec).filter(|_| shown.is_some()).and_then(|spec| spec.resources.as_ref());
+        let resources = resources_in(actual).cloned();
         let mounts = spec.and_then(|spec| spec.volume_mounts.as_ref()).filter(|mounts| !mounts.is_empty());
         let mounts = mounts.map(|mounts| {
             let mount = mounts.iter().map(|mount| VolumeMountStatus {
@@ -224,10 +262,10 @@ impl Worker {
             restart_count: slot.restarts as i32,
             state: Some(state),
             last_state: Some(match last.filter(|container| container.exit_code().is_some()) {
-                Some(container) => state_of(container),
+                Some(container) => state_of(container, spec),
                 None => ContainerState::default(),
             }),
-            allocated_resources: resources.as_ref().and_then(|resources| resources.requests.clone()),
+            allocated_resources: resources_in(granted).and_then(|resources| resources.requests.clone()),
             resources,
             volume_mounts: mounts,
             ..ContainerStatus::default()
@@ -248,7 +286,7 @@ fn waiting(reason: &str, message: Option<&String>) -> ContainerState {
     ContainerState { waiting: Some(waiting), ..ContainerState::default() }
 }
 
-fn state_of(container: &Container) -> ContainerState {
+fn state_of(container: &Container, spec: Option<&ContainerSpec>) -> ContainerState {
     match container.state {
         State::Exited { code, reason } => {
             let terminated = ContainerStateTerminated {
@@ -257,6 +295,7 @@ fn state_of(container: &Container) -> ContainerState {
                 reason: Some(reason.to_owned()),
                 started_at: Some(container.started_at.to_meta()),
                 finished_at: Some(container.finished_at.to_meta()),
+                message: spec.and_then(|spec| last_words(container, code, spec)),
                 ..ContainerStateTerminated::default()
             };
             ContainerState { terminated: Some(terminated), ..ContainerState::default() }
@@ -268,6 +307,23 @@ fn state_of(container: &Container) -> ContainerState {
     }
 }
 
+/// What a container has left behind about its end.
+/// <https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/>
+fn last_words(container: &Container, code: i32, spec: &ContainerSpec) -> Option<String> {
+    let path = spec.termination_message_path.as_deref().unwrap_or("/dev/termination-log");
+    if let Some(text) = container.files().read(path).filter(|text| !text.is_empty()) {
+        return Some(text[..text.floor_char_boundary(MESSAGE_BYTES_MAX)].to_owned());
+    }
+    if code == 0 || spec.termination_message_policy.as_deref() != Some("FallbackToLogsOnError") {
+        return None;
+    }
+    let lines: Vec<_> = container.logs().collect();
+    let last = &lines[lines.len().saturating_sub(LOG_LINES_MAX)..];
+    let text: String = last.iter().map(|line| format!("{}\n", line.text)).collect();
+    let from = text.ceil_char_boundary(text.len().saturating_sub(LOG_BYTES_MAX));
+    (!text.is_empty()).then(|| text[from..].to_owned())
+}
+
 /// What conditions are made of: those that the pod had, and the moment.
 struct Conditions<'a> {
     old: &'a PodStatus,
@@ -276,7 +332,15 @@ struct Conditions<'a> {
 }
 
 /// The conditions that the kubelet owns, in its order.
-const OWN: [&str; 5] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+const OWN: [&str; 7] = [
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+    "PodResizePending",
+    "PodResizeInProgress",
+];
 
 impl Conditions<'_> {
     fn all(
@@ -323,8 +387,20 @@ impl Conditions<'_> {
         let ready = if containers_ready.0 { self.gates(worker) } else { containers_ready.clone() };
         let verdicts = [(has_sandbox, None, None), initialized, ready, containers_ready, (true, None, None)];
         let own = OWN.into_iter().zip(verdicts).map(|(type_, verdict)| self.one(type_, verdict));
-        let foreign = self.old.conditions.iter().flatten().filter(|known| !OWN.contains(&known.type_.as_str()));
-        let mut all: Vec<_> = own.chain(foreign.cloned()).collect();
+        let resize = worker.resize.as_ref().map(|resize| resize.condition());
+        let resize = resize.map(|(type_, reason, message)| self.one(type_, (true, reason, message)));
+        let evicted = worker
+            .verdict
+            .as_ref()
+            .filter(|(reason, _)| *reason == "Evicted" && worker.stage == Stage::Stopped && !worker.rejected);
+        let evicted = evicted.map(|(_, message)| {
+            self.one("DisruptionTarget", (true, Some("TerminationByKubelet"), Some(message.clone())))
+        });
+        let is_foreign = |known: &&PodCondition| {
+            !OWN.contains(&known.type_.as_str()) && (evicted.is_none() || known.type_ != "DisruptionTarget")
+        };
+        let foreign: Vec<_> = self.old.conditions.iter().flatten().filter(is_foreign).cloned().collect();
+        let mut all: Vec<_> = resize.into_iter().chain(own).chain(foreign).chain(evicted).collect();
         all.shrink_to_fit();
         all
     }

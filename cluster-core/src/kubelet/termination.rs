@@ -126,6 +126,7 @@ impl Worker {
             return;
         }
         self.stage = Stage::Stopped;
+        self.discard_files(turn);
         if self.gone {
             return self.clean_up(turn);
         }
@@ -135,6 +136,9 @@ impl Worker {
     /// Takes away what is left of a pod that the API does not have any more.
     pub(super) fn clean_up(&mut self, turn: &mut Turn<'_>) {
         turn.runtime.remove_sandbox(&self.uid, self.causes.clone(), turn.world);
+        if self.is_static() {
+            self.delete_mirror(turn);
+        }
         self.stage = Stage::Over;
     }
 }

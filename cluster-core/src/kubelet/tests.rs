@@ -10,7 +10,11 @@ use crate::api::request::{PatchType, Request};
 use crate::trace::Actor;
 use crate::{Cluster, Config};
 
+mod hooks;
+mod pressure;
 mod scripts;
+mod static_pods;
+mod volumes;
 
 const SETTLE: Duration = Duration::from_secs(60);
 
@@ -96,6 +100,12 @@ fn events(cluster: &Cluster) -> Vec<(String, String)> {
 
 fn reasons(cluster: &Cluster) -> Vec<String> {
     events(cluster).into_iter().map(|(reason, _)| reason).collect()
+}
+
+/// What a shell in the pod's container prints.
+fn output(cluster: &mut Cluster, script: &str) -> String {
+    let command = ["sh", "-c", script].map(str::to_owned);
+    cluster.run_in_container(&Key::new("default", "web"), "web", &command).map(|done| done.output).unwrap_or_default()
 }
 
 #[test]

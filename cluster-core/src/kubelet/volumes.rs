@@ -55,8 +55,8 @@ impl Worker {
 
     /// True if all volumes are there; if not, says why and tries again later.
     pub(super) fn mount_volumes(&mut self, turn: &mut Turn<'_>) -> bool {
-        let volumes = self.spec().volumes.clone().unwrap_or_default();
-        let failed = volumes.iter().find_map(|volume| Some((volume, self.mount(volume, turn).err()?)));
+        let mut volumes = self.spec().volumes.iter().flatten();
+        let failed = volumes.find_map(|volume| Some((volume.name.clone(), self.mount(volume, turn).err()?)));
         let Some((volume, message)) = failed else {
             self.mounting = Mounting::default();
             self.follow_volumes(turn);
@@ -68,9 +68,8 @@ impl Worker {
         if now.since(since) >= PATIENCE {
             self.mounting.since = Some(now);
             let message = format!(
-                "Unable to attach or mount volumes: unmounted volumes=[{}], unattached volumes=[], failed to process \
-                 volumes=[]: context deadline exceeded",
-                volume.name
+                "Unable to attach or mount volumes: unmounted volumes=[{volume}], unattached volumes=[], failed to \
+                 process volumes=[]: context deadline exceeded"
             );
             turn.event(&self.pod, true, "FailedMount", message, &self.causes);
         }
@@ -161,17 +160,17 @@ impl Worker {
     }
 
     /// The time has come to look at the volumes again.
-    pub fn resync(&mut self, turn: &mut Turn<'_>) {
+    pub fn resync(&self, turn: &mut Turn<'_>) {
         self.remount(turn);
         self.follow_volumes(turn);
     }
 
     /// Brings what is mounted up to what the API objects say; what can't be had stays as it was.
-    pub(super) fn remount(&mut self, turn: &mut Turn<'_>) {
+    pub(super) fn remount(&self, turn: &mut Turn<'_>) {
         if turn.runtime.sandbox(&self.uid).is_none() || !self.has_live_volumes() {
             return;
         }
-        for volume in self.spec().volumes.clone().iter().flatten().filter(|volume| is_live(volume)) {
+        for volume in self.spec().volumes.iter().flatten().filter(|volume| is_live(volume)) {
             if let Err(message) = self.mount(volume, turn) {
                 turn.event(&self.pod, true, "FailedMount", message, &self.causes);
             }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod, PodSpec};
 
+use super::admission::Amounts;
 use super::backoff::Backoff;
-use super::ephemeral;
 use super::probes::Probes;
+use super::resize::Resize;
 use super::volumes::Mounting;
-use super::{Task, Turn};
+use super::{Task, Turn, ephemeral, eviction};
 use crate::api::object::{Object, Part};
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
@@ -38,7 +39,12 @@ pub struct Worker {
     pub(super) gone: bool,
     /// Reason and message, if the kubelet itself has ended the pod.
     pub(super) verdict: Option<(&'static str, String)>,
+    /// It was not let in: nothing of it has run.
+    pub(super) rejected: bool,
     pub(super) mounting: Mounting,
+    /// What it takes of the machine.
+    pub(super) requests: Amounts,
+    pub(super) resize: Option<Box<Resize>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +172,7 @@ impl Worker {
             Slot::new(container, if always { Role::Sidecar } else { Role::Init }, index)
         });
         let main = spec.containers.iter().enumerate().map(|(index, container)| Slot::new(container, Role::Main, index));
+        let requests = Amounts::of(spec);
         let slots = init.chain(main).chain(ephemeral::slots(spec, 0)).collect();
         let status = pod.status::<Pod>();
         let ended = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
@@ -183,7 +190,10 @@ impl Worker {
             seen_at: now,
             gone: false,
             verdict: None,
+            rejected: false,
             mounting: Mounting::default(),
+            requests,
+            resize: None,
         };
         if let Some(runtime) = adopted {
             worker.adopt(runtime);
@@ -233,6 +243,16 @@ impl Worker {
         self.stage == Stage::Over
     }
 
+    /// It has only just come, and nothing of it is there.
+    pub fn is_new(&self) -> bool {
+        self.stage == Stage::Waiting && !self.pod.is_terminating()
+    }
+
+    /// Its containers can come to take more of the machine than others do.
+    pub fn needs_watching(&self) -> bool {
+        eviction::limits_storage(self.spec())
+    }
+
     pub(super) fn spec(&self) -> &PodSpec {
         self.pod.spec::<Pod>()
     }
@@ -249,6 +269,10 @@ impl Worker {
 
     /// The first look at a pod.
     pub fn begin(&mut self, turn: &mut Turn<'_>) {
+        if let Some((reason, message)) = self.verdict.clone().filter(|_| self.rejected) {
+            turn.event(&self.pod, true, reason, message, &self.causes);
+            return self.status_changed(0, turn);
+        }
         if self.stage == Stage::Stopped {
             return;
         }

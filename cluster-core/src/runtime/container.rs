@@ -14,6 +14,9 @@ use crate::trace::{ContainerEntry, ContainerPhase};
 /// A container of one machine, as long as the machine knows it.
 pub type Handle = u64;
 
+/// What every process takes.
+const OWN_MEMORY_BYTES: u64 = 2 << 20;
+
 /// Log lines that are kept of one container.
 const LINES_MAX: usize = 1000;
 
@@ -54,6 +57,8 @@ pub struct Config {
     pub mounts: Vec<Mount>,
     /// It can write only into its volumes.
     pub read_only_root: bool,
+    /// Its program waits for what is typed.
+    pub stdin: bool,
     /// The ports that its manifest says it listens on; a program that the table does not know listens on these.
     pub ports: Vec<u16>,
     /// It ends with this code as soon as it has started, whatever its program is.
@@ -76,6 +81,7 @@ impl Config {
             working_folder: String::new(),
             mounts: Vec::new(),
             read_only_root: false,
+            stdin: false,
             ports: Vec::new(),
             exit: None,
             attempt: 0,
@@ -118,12 +124,14 @@ pub struct Container {
     pub ports: Arc<[u16]>,
     pub mounts: Arc<[Mount]>,
     pub read_only_root: bool,
-    pub environment: Arc<[(String, String)]>,
+    pub environment: Vec<(String, String)>,
     pub hostname: Name,
-    pub working_folder: Name,
+    pub working_folder: String,
     pub memory_bytes_max: Option<u64>,
     /// It has the files that every container is given. Only for whoever looks are they made.
     pub is_furnished: bool,
+    /// Memory that a fault has made it take.
+    pub filled_bytes: u64,
     pub(super) process: Process,
     /// The process as it was before its first step.
     fresh: Process,
@@ -149,11 +157,12 @@ impl Container {
             ports: config.ports.into(),
             mounts: config.mounts.into(),
             read_only_root: config.read_only_root,
-            environment: config.environment.into(),
+            environment: config.environment,
             hostname: config.hostname,
-            working_folder: config.working_folder.into(),
+            working_folder: config.working_folder,
             memory_bytes_max: config.memory_bytes_max,
             is_furnished: false,
+            filled_bytes: 0,
             process,
             fresh,
             files: Files::default(),
@@ -164,6 +173,22 @@ impl Container {
     /// Its program is one of the shell's: it may look at any file.
     pub fn reads_files(&self) -> bool {
         self.process.is_script()
+    }
+
+    /// What its processes take.
+    pub fn memory_bytes(&self) -> u64 {
+        if self.is_running() { OWN_MEMORY_BYTES + self.process.memory_bytes + self.filled_bytes } else { 0 }
+    }
+
+    /// It takes more than what every process does.
+    pub fn takes_much_memory(&self) -> bool {
+        self.memory_bytes() > OWN_MEMORY_BYTES
+    }
+
+    /// What it has written outside of its volumes.
+    pub fn written_bytes(&self) -> u64 {
+        let mounts: Vec<&str> = self.mounts.iter().map(|mount| mount.path.as_str()).collect();
+        self.files.clone().without(&mounts).size_bytes()
     }
 
     pub fn files(&self) -> &Files {

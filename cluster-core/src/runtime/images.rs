@@ -114,6 +114,33 @@ pub fn lookup(reference: &str) -> Result<Image, Name> {
     Ok(Image { id: Name::from(format!("{repository}@sha256:{}", digest(reference))), size_bytes })
 }
 
+/// Why a name can't be that of an image, in the kubelet's words.
+pub fn is_invalid(image: &str) -> Option<String> {
+    let repository = split(image).0;
+    let rest = match repository.split_once('/') {
+        Some((host, rest)) if is_host(host) => rest,
+        _ => repository,
+    };
+    let why = if rest.chars().any(char::is_uppercase) {
+        let library = if repository.contains('/') { "" } else { "library/" };
+        format!("repository name ({library}{repository}) must be lowercase")
+    } else if rest.chars().any(|c| !(c.is_ascii_alphanumeric() || "._-/".contains(c))) || rest.is_empty() {
+        String::new()
+    } else {
+        return None;
+    };
+    let colon = if why.is_empty() { "" } else { ": " };
+    Some(format!(
+        "Failed to apply default image tag \"{image}\": couldn't parse image name \"{image}\": invalid reference \
+         format{colon}{why}"
+    ))
+}
+
+/// The programs of the table run as root; of others nothing is known.
+pub fn runs_as_root(image: &str) -> bool {
+    programs::by_image(short_name(image)).is_some()
+}
+
 fn says_no(text: &str) -> bool {
     SAYS_NO.iter().any(|no| {
         text.match_indices(no).any(|(at, _)| {
@@ -160,7 +187,7 @@ fn mix(text: &str, round: u64) -> u64 {
 }
 
 /// The same 64 hexadecimal digits for the same name.
-fn digest(text: &str) -> String {
+pub fn digest(text: &str) -> String {
     (1..=4).map(|round| format!("{:016x}", mix(text, round))).collect()
 }
 
@@ -197,6 +224,19 @@ mod tests {
             "registry.example/app:1",
         ] {
             assert!(!pulls(image), "{image}");
+        }
+    }
+
+    #[test]
+    fn a_name_can_be_none() {
+        let told = is_invalid("Nginx:1").unwrap();
+        assert!(
+            told.ends_with("invalid reference format: repository name (library/Nginx) must be lowercase"),
+            "{told}"
+        );
+        assert!(is_invalid("my image").is_some());
+        for image in ["nginx", "localhost:5000/a/b:V1", "nginx@sha256:00", "team_a/app.b-c:1"] {
+            assert_eq!(is_invalid(image), None, "{image}");
         }
     }
 

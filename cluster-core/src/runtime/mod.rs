@@ -6,6 +6,7 @@ pub mod files;
 pub mod host;
 pub mod http;
 pub mod images;
+mod pressure;
 pub mod programs;
 pub mod shell;
 pub mod volumes;
@@ -42,6 +43,8 @@ enum Task {
     Exit(Handle, i32, Causes),
     /// The grace period is over.
     Kill(Handle, Causes),
+    /// A program takes more memory than it may.
+    Exhausted(Handle),
 }
 
 /// What a runtime tells whoever uses it. Pods are named by their uid, `sequence` is the entry of the trace.
@@ -80,6 +83,8 @@ pub struct Runtime {
     images: imbl::OrdMap<Name, Image>,
     pulls: imbl::OrdMap<Name, Pull>,
     volumes: Volumes,
+    /// What processes beside the containers take.
+    load: pressure::Load,
     next_handle: Handle,
     last_host_number: u8,
 }
@@ -102,6 +107,7 @@ impl Runtime {
             images: imbl::OrdMap::new(),
             pulls: imbl::OrdMap::new(),
             volumes: Volumes::unit(VolumeId::disk(), volumes::new_disk()),
+            load: pressure::Load::default(),
             next_handle: 1,
             last_host_number: 1,
         }
@@ -343,7 +349,7 @@ impl Runtime {
             }
         }
         if !variables.is_empty() {
-            container.environment = variables.into_iter().chain(container.environment.iter().cloned()).collect();
+            container.environment.splice(0..0, variables);
         }
         if let Some(mount) = mount {
             container.mounts = container.mounts.iter().cloned().chain([mount]).collect();
@@ -372,6 +378,7 @@ impl Runtime {
                 let reason = if code == 0 { "Completed" } else { "Error" };
                 self.end(handle, code, reason, causes, world)
             }
+            Task::Exhausted(handle) => self.kill(handle, "OOMKilled", world),
             Task::Kill(handle, causes) => {
                 let Some(container) = self.container(handle).filter(|c| c.exit_code().is_none()) else {
                     return Vec::new();
@@ -428,6 +435,7 @@ impl Runtime {
         let sequence = self.record(&self.client, causes, &identity, ContainerPhase::Started, world);
         let events = vec![RuntimeEvent::Started { pod_uid: identity.pod_uid, container: handle, sequence }];
         self.run(handle, sequence.into(), world);
+        self.check_memory(handle, world);
         events
     }
 

@@ -256,6 +256,9 @@ impl Process {
         if program.image.is_empty() && !words.first().is_some_and(|word| shell::is_known(word)) {
             return itself(program);
         }
+        if config.stdin && words.get(1).is_none() && words.first().is_none_or(|word| shell::is_shell(word)) {
+            return itself(&UNKNOWN_COMMAND);
+        }
         let script = Arc::new(Script::new(&words, &config.environment, &config.hostname, &config.working_folder));
         let program = if matches!(program.does, Does::Serve(..)) { &UNKNOWN_COMMAND } else { program };
         Process { program, script: Some(script), ..Process::default() }
@@ -317,5 +320,5 @@ fn memory_asked_for(words: &[String]) -> u64 {
     after("--vm-bytes").map_or(0, |size_bytes| size_bytes.saturating_mul(after("--vm").unwrap_or(1)))
 }
 
-/// A server's image in which another command runs.
+/// Another command than the image's own, or a shell at which somebody sits.
 static UNKNOWN_COMMAND: Program = tool("", (0, 0), 0, Does::Command);

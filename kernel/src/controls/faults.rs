@@ -45,7 +45,7 @@ pub fn kill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
 }
 
 /// The pod that is meant, or the first by name of a workload's pods.
-fn pod_of(session: &Session, target: &str) -> Result<Option<Key>, CellError> {
+pub fn pod_of(session: &Session, target: &str) -> Result<Option<Key>, CellError> {
     let (kind, key) = session.target(target)?;
     if &*kind.kind == "Pod" {
         return Ok(Some(key));
@@ -88,7 +88,7 @@ pub fn proxy_mode(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -
     session.settle(sink)
 }
 
-fn switched(found: bool, name: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+pub fn switched(found: bool, name: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     if !found {
         let known: Vec<String> = session.component_names().into_iter().chain(session.node_names()).collect();
         let message = match session.language().is_japanese() {

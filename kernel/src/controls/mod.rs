@@ -2,6 +2,7 @@
 
 mod faults;
 pub mod lesson;
+mod machines;
 mod pictures;
 mod scheduling;
 mod setup;
@@ -257,6 +258,26 @@ pub const ALL: &[Control] = &[
         about: ("クラスタに機械を一台加える", "adds a machine to the cluster"),
         run: faults::add_node,
         words: |_| Vec::new(),
+    },
+    Control {
+        name: "static",
+        usage: "%static NODE [rm FILE] | %%static NODE (with a manifest below)",
+        about: (
+            "ノードの静的 Pod のマニフェストを一覧・削除する（%%static はセルの Pod を置く）",
+            "lists or removes the manifests of a node's static pods; %%static puts the cell's Pod there",
+        ),
+        run: machines::static_pods,
+        words: Session::node_names,
+    },
+    Control {
+        name: "fill",
+        usage: "%fill NODE memory|disk|pids AMOUNT | %fill pod/NAME memory AMOUNT",
+        about: (
+            "ノードのメモリ・ディスク・PID、または Pod のメモリを使わせる（0 で戻す）",
+            "makes a node's memory, disk or process numbers taken, or a pod's memory; 0 gives them back",
+        ),
+        run: machines::fill,
+        words: |session| session.node_names().into_iter().chain(session.object_names()).collect(),
     },
     Control {
         name: "reset",

@@ -97,7 +97,7 @@ fn indent(code: &str) -> String {
     " ".repeat(spaces + deeper)
 }
 
-fn syntax_error(code: &str, error: &yaml::SyntaxError) -> CellError {
+pub(super) fn syntax_error(code: &str, error: &yaml::SyntaxError) -> CellError {
     let hint = error.hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
     let mut shown = CellError::new("ManifestError", error.to_string());
     shown.traceback = vec![format!("{error}\n{}{hint}", yaml::underline(code, error.span))];

@@ -6,6 +6,7 @@ mod control;
 mod fields;
 mod manifest;
 mod rust;
+mod static_pod;
 
 use crate::output::{CellError, Completeness, Completion, MimeBundle, Sink};
 use crate::session::Session;
@@ -33,7 +34,8 @@ pub trait Language: Sync {
 }
 
 /// In the order in which they are asked; the last one takes whatever is left.
-pub const ALL: &[&dyn Language] = &[&rust::Rust, &control::Control, &manifest::Manifest, &command::Command];
+pub const ALL: &[&dyn Language] =
+    &[&rust::Rust, &static_pod::StaticPod, &control::Control, &manifest::Manifest, &command::Command];
 
 pub fn of(code: &str) -> &'static dyn Language {
     *ALL.iter().find(|language| language.claims(code)).unwrap_or(&ALL[ALL.len() - 1])

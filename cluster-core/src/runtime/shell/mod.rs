@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::files::Files;
 use super::programs::{OnTerm, Turn};
 use crate::clock::{Class, Time};
-pub use commands::is_known;
+pub use commands::{is_known, is_shell};
 use parse::{Op, Piece, Word};
 
 /// Instructions that a script may do without waiting, before it is put aside for a moment.

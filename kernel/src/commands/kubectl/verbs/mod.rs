@@ -7,6 +7,7 @@ mod autoscale;
 mod certificate;
 mod cp;
 mod create;
+mod debug;
 mod delete;
 mod describe;
 mod diff;
@@ -112,6 +113,7 @@ pub const ALL: &[&Verb] = &[
     &auth::WHO_AM_I,
     &events::VERB,
     &diff::VERB,
+    &debug::VERB,
     &apply::VERB,
     &last_applied::VIEW,
     &last_applied::SET,
