@@ -110,7 +110,7 @@ impl Worker {
         };
         let (init, main) = (statuses(Role::is_init), statuses(|role| role == Role::Main));
         let ephemeral = statuses(|role| role == Role::Ephemeral);
-        let phase = self.phase(old, &init, &main);
+        let phase = self.phase(old, &init, &main, runtime);
         let sandbox = runtime.sandbox(&self.uid).filter(|sandbox| sandbox.ready);
         let ip = sandbox.map(|sandbox| sandbox.ip.to_string()).or_else(|| old.pod_ip.clone());
         let host_ip = addresses::machine(turn.node).to_string();
@@ -164,7 +164,13 @@ impl Worker {
     }
 
     /// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase>
-    fn phase(&self, old: &PodStatus, init: &[ContainerStatus], main: &[ContainerStatus]) -> &'static str {
+    fn phase(
+        &self,
+        old: &PodStatus,
+        init: &[ContainerStatus],
+        main: &[ContainerStatus],
+        runtime: &Runtime,
+    ) -> &'static str {
         match old.phase.as_deref() {
             Some("Succeeded") => return "Succeeded",
             Some("Failed") => return "Failed",
@@ -196,10 +202,20 @@ impl Worker {
             () if waiting > 0 && !for_good => "Pending",
             () if running > 0 => "Running",
             () if stopped == 0 && !for_good => "Pending",
+            () if !for_good && self.has_own_restarts(runtime) => "Running",
             () if succeeded == stopped && (for_good || !self.restarts_always()) => "Succeeded",
             () if never || for_good => "Failed",
             () => "Running",
         }
+    }
+
+    /// A container will start again because of what it says itself, not the pod.
+    fn has_own_restarts(&self, runtime: &Runtime) -> bool {
+        let mut main = self.slots.iter().enumerate().filter(|(_, slot)| slot.role == Role::Main);
+        main.any(|(index, slot)| {
+            let says = |spec: &ContainerSpec| spec.restart_policy.is_some() || spec.restart_policy_rules.is_some();
+            slot.spec(self.spec()).is_some_and(says) && slot.current.is_some() && self.should_restart(index, runtime)
+        })
     }
 
     fn restarts_always(&self) -> bool {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod, ServiceAccount};
 use serde_json::{Value, json};
 
 use crate::api::Key;
@@ -100,6 +100,11 @@ fn events(cluster: &Cluster) -> Vec<(String, String)> {
 
 fn reasons(cluster: &Cluster) -> Vec<String> {
     events(cluster).into_iter().map(|(reason, _)| reason).collect()
+}
+
+/// Pods can be made later than in the first seconds, in which no account is asked for.
+fn add_account(cluster: &mut Cluster) {
+    create::<ServiceAccount>(cluster, json!({"metadata": {"name": "default", "namespace": "default"}}));
 }
 
 /// What a shell in the pod's container prints.

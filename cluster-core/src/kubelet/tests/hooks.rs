@@ -94,6 +94,7 @@ fn the_end_of_the_log_can_stand_in_for_a_message() {
 #[test]
 fn rules_restart_a_container_for_some_exit_codes_only() {
     let mut cluster = cluster();
+    add_account(&mut cluster);
     let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]);
     let of = |code: &str| {
         json!({"image": "busybox", "command": ["sh", "-c", format!("exit {code}")], "restartPolicy": "Never",

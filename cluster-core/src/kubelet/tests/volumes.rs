@@ -94,6 +94,7 @@ fn a_group_gets_an_empty_folder_and_a_read_only_root_stays_as_it_is() {
 #[test]
 fn what_lies_on_the_machine_outlives_the_pod() {
     let mut cluster = cluster();
+    add_account(&mut cluster);
     let volumes = json!([{"name": "v", "hostPath": {"path": "/srv/data", "type": "DirectoryOrCreate"}}]);
     let mounts = json!([{"name": "v", "mountPath": "/data", "subPath": "deep"}]);
     run_with(&mut cluster, volumes.clone(), mounts.clone());

@@ -47,7 +47,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     let pod = call.get(KindRef::of::<Pod>(), &namespace, name)?;
     if let Some(target) = call.parsed.text("target") {
         let note = "If you don't see processes from this container it may be because the container runtime doesn't support this feature.";
-        call.warn(format!("Targeting container \"{target}\". {note}"));
+        call.context.error_line(format!("Targeting container \"{target}\". {note}"));
     }
     let container = container(call, &pod, image, command)?;
     let kind = KindRef::of::<Pod>();
@@ -127,10 +127,8 @@ mod tests {
         let mut session = session();
         run(&mut session, "kubectl run web --image=nginx");
         let told = run(&mut session, "kubectl debug web --image=busybox --target=web -- sh -c 'hostname; sleep 1'");
-        let (first, rest) = told.split_once('\n').unwrap_or_default();
-        assert!(first.starts_with("Targeting container \"web\". "), "{told}");
-        let name = rest.lines().next().and_then(|line| line.strip_prefix("Defaulting debug container name to "));
-        let name = name.map(|name| name.trim_end_matches('.')).unwrap_or_default();
+        let first = told.lines().next().unwrap_or_default();
+        let name = first.strip_prefix("Defaulting debug container name to ").unwrap_or_default().trim_end_matches('.');
         assert_eq!(run(&mut session, &format!("kubectl logs web -c {name}")), "web\n");
         assert!(run(&mut session, "kubectl debug web").contains("you must specify --image"));
     }
