@@ -1,10 +1,10 @@
 //! kubelet: makes the containers of the pods that are bound to its node, and reports on them and on the node.
 //! <https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/>
 //!
-//! The way of a pod: its [`worker`] has [`volumes`] mounted and makes a sandbox, then [`containers`] in order, each with
-//! its [`environment`] and its [`hooks`]; [`probes`] say which are ready; [`status`] tells the apiserver; [`termination`] ends them. Pods
-//! come from the API or from [`static_pods`], pass [`admission`], can be [`resize`]d, and may fall to [`eviction`]. [`node`] speaks
-//! for the machine.
+//! The way of a pod: it comes from the API or from [`static_pods`] and passes [`admission`]. Its [`worker`] has [`volumes`]
+//! mounted and makes a sandbox, then [`containers`] in order, each with its [`environment`] and its [`hooks`]; [`probes`] say
+//! which are ready; [`status`] tells the apiserver. It can be [`resize`]d and may fall to [`eviction`]; [`termination`] ends
+//! it. [`node`] speaks for the machine.
 
 mod admission;
 mod backoff;
