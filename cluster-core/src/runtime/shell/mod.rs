@@ -271,7 +271,7 @@ pub mod tests {
     fn a_shell_can_become_a_server() {
         let words = ["sh", "-c", "sleep 5; exec nginx -g 'daemon off;'"].map(str::to_owned);
         let mut script = Script::new(&words, &[], "web-1", "/");
-        let mut turn = || script.run(Time::ZERO, &mut Files::new(), &mut |_| ());
+        let mut turn = || script.run(Time::ZERO, &mut Files::default(), &mut |_| ());
         assert_eq!(turn(), Turn::Sleeps(Duration::from_secs(5), Class::Work));
         assert_eq!(turn(), Turn::Becomes("nginx"));
     }
