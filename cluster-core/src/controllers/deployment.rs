@@ -248,6 +248,26 @@ mod tests {
     }
 
     #[test]
+    fn a_status_that_still_counts_a_pod_that_has_to_go_shrinks_nothing() {
+        let mut cluster = control_plane();
+        create::<Deployment>(&mut cluster, web(4, json!({})));
+        play_kubelets(&mut cluster);
+        assert!(cluster.stop("replicaset-controller"));
+        set_image(&mut cluster, "img:2", json!({}));
+        let sizes = |cluster: &Cluster| sets(cluster).into_iter().map(|(.., size)| size).collect::<Vec<_>>();
+        assert_eq!(sizes(&cluster), [3, 2]);
+        let new = cluster.list::<ReplicaSet>("default").max_by_key(|set| annotations::revision(set)).unwrap();
+        let name = new.key.name.to_string();
+        let counts = json!({"status": {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2}});
+        patch_status::<ReplicaSet>(&mut cluster, &name, counts).unwrap();
+        settle(&mut cluster);
+        assert_eq!(sizes(&cluster)[0], 3);
+        assert!(cluster.start("replicaset-controller"));
+        play_kubelets(&mut cluster);
+        assert_eq!(sizes(&cluster), [0, 4]);
+    }
+
+    #[test]
     fn a_new_deployment_makes_one_replica_set_named_by_the_hash_of_its_template() {
         let mut cluster = control_plane();
         create::<Deployment>(&mut cluster, web(3, json!({})));

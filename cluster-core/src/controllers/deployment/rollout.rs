@@ -39,24 +39,31 @@ impl Sync<'_> {
         if surplus <= 0 {
             return false;
         }
-        let cleaned = self.shrink_unhealthy(&old, surplus);
+        let Some(cleaned) = self.shrink_unhealthy(&old, surplus) else { return false };
         let available_total = total(self.sets.iter().map(available));
         let shrunk = self.shrink_in_order(&old, available_total - available_min);
         cleaned || shrunk
     }
 
-    /// Pods that are not available go first: nobody misses them.
-    fn shrink_unhealthy(&mut self, old: &[usize], mut surplus: i32) -> bool {
+    /// Pods that are not available go first: nobody misses them. `None` if a status still counts a pod that has to go: what
+    /// is available can't be told before its controller has counted anew.
+    fn shrink_unhealthy(&mut self, old: &[usize], mut surplus: i32) -> Option<bool> {
         let mut changed = false;
         for &index in old {
+            if surplus <= 0 {
+                break;
+            }
             let (size, healthy) = (wanted(&self.sets[index]), available(&self.sets[index]));
+            if healthy > size {
+                return None;
+            }
             let cut = surplus.min(size - healthy);
             if cut > 0 {
                 surplus -= cut;
                 changed |= self.resize(index, size - cut);
             }
         }
-        changed
+        Some(changed)
     }
 
     fn shrink_in_order(&mut self, old: &[usize], mut surplus: i32) -> bool {
