@@ -93,7 +93,7 @@ fn asked<'a>(
 
 /// It asks for some of the collection only.
 fn narrowed(path: &str) -> bool {
-    ["labelSelector", "fieldSelector", "limit"].iter().any(|name| parameter(path, name).is_some_and(|text| text != "0"))
+    ["labelSelector", "fieldSelector"].iter().any(|name| parameter(path, name).is_some())
 }
 
 fn parameter<'a>(path: &'a str, name: &str) -> Option<&'a str> {
