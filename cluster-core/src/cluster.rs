@@ -334,6 +334,27 @@ impl Cluster {
         self.clients.insert(name, runner);
     }
 
+    /// The controllers that joined.
+    pub fn joined(&self) -> impl Iterator<Item = Arc<dyn Controller>> {
+        self.clients.values().flat_map(Runner::shared)
+    }
+
+    /// A fork in which nothing runs beside the apiserver but these loops of kube-controller-manager: no component, no
+    /// machine, no watch is left, and nothing is due but what the loops bring.
+    pub fn with_loops(&self, names: &[&str]) -> Cluster {
+        let loops = controllers::all().into_iter().filter(|known| names.contains(&known.name())).collect();
+        let mut cluster = Cluster {
+            world: self.world.at_rest(),
+            manager: Runner::new(Subscriber::Manager, loops),
+            clients: imbl::OrdMap::new(),
+            scheduler: Scheduler::default(),
+            machines: imbl::OrdMap::new(),
+            host: Host::default(),
+        };
+        cluster.manager.start(&mut cluster.world);
+        cluster
+    }
+
     pub fn leave(&mut self, name: &str) -> bool {
         let Some(mut runner) = self.clients.remove(&Name::from(name)) else { return false };
         runner.stop(&mut self.world);

@@ -161,6 +161,18 @@ impl World {
         }
     }
 
+    /// A fork in which nobody watches, no fault is in force and nothing is due.
+    pub fn at_rest(&self) -> World {
+        World {
+            faults: Faults::default(),
+            tables: Default::default(),
+            timeline: Timeline::default(),
+            subscriptions: imbl::OrdMap::new(),
+            interested: HashMap::default(),
+            ..self.clone()
+        }
+    }
+
     pub fn after(&mut self, delay: Duration, class: Class, event: Event) {
         self.timeline.push(self.now + delay, class, event);
     }

@@ -13,6 +13,7 @@ pub mod notebook;
 pub mod output;
 pub mod plots;
 pub mod rust_cells;
+pub mod search;
 pub mod session;
 pub mod settings;
 pub mod story;

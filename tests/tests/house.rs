@@ -47,6 +47,7 @@ const ABSENCES: &[(&str, &str)] = &[
     ("kernel/src/commands", "cluster_core::store cluster_core::controllers crate::jupyter"),
     ("kernel/src/gateway", "cluster_core::store cluster_core::controllers crate::jupyter"),
     ("kernel/src/plots", "cluster_core::Cluster crate::session crate::jupyter"),
+    ("kernel/src/search", "crate::session crate::commands crate::language crate::jupyter crate::gateway"),
     ("kernel/src/grading", "cluster_core::store cluster_core::controllers crate::jupyter"),
 ];
 

@@ -216,6 +216,11 @@ impl Runner {
         self.loops.iter().map(|entry| (&entry.actor, entry.enabled))
     }
 
+    /// The controllers themselves.
+    pub fn shared(&self) -> impl Iterator<Item = Arc<dyn Controller>> {
+        self.loops.iter().map(|entry| entry.controller.clone())
+    }
+
     /// The kinds that each controller watches.
     pub fn watched(&self) -> impl Iterator<Item = (&Actor, Vec<&KindRef>)> {
         self.loops.iter().map(|entry| (&entry.actor, entry.watches.iter().map(|watch| &watch.kind).collect()))

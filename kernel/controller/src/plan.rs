@@ -35,7 +35,7 @@ pub enum Verb {
     Apply,
     /// JSON merge patch.
     Patch,
-    /// With the uid in `object` as a precondition if it has one.
+    /// With the uid and the resourceVersion in `object` as preconditions if it has them.
     Delete,
     Event,
 }
@@ -81,6 +81,15 @@ impl Plan {
         let mut target = reference(object);
         if !object.uid().is_empty() {
             target["metadata"]["uid"] = json!(object.uid());
+        }
+        self.push(Verb::Delete, target, Value::Null, reason)
+    }
+
+    /// Deletes exactly the object that was seen, as it was seen: refused (409) if someone has written it since.
+    pub fn delete_unchanged(&mut self, object: &Value, reason: impl Into<String>) -> &mut Plan {
+        let mut target = reference(object);
+        for precondition in ["uid", "resourceVersion"] {
+            target["metadata"][precondition] = object["metadata"][precondition].clone();
         }
         self.push(Verb::Delete, target, Value::Null, reason)
     }
@@ -195,10 +204,13 @@ mod tests {
     #[test]
     fn a_delete_means_the_object_that_was_seen() {
         let mut plan = Plan::new();
-        plan.delete(&pod(), "").delete_by_name(&pod(), "");
+        plan.delete(&pod(), "").delete_by_name(&pod(), "").delete_unchanged(&pod(), "");
         assert_eq!(plan.writes[0].object.uid(), "u-1");
         assert_eq!(plan.writes[1].object.uid(), "");
-        assert!(plan.writes[0].object.spec().is_null());
+        assert!(
+            plan.writes[0].object.spec().is_null() && plan.writes[0].object["metadata"]["resourceVersion"].is_null()
+        );
+        assert_eq!(plan.writes[2].object["metadata"]["resourceVersion"], "7");
     }
 
     #[test]

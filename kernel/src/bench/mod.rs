@@ -5,6 +5,7 @@ mod cold_start;
 mod fork;
 mod http;
 mod pods;
+mod search;
 
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,11 @@ pub const ALL: &[Benchmark] = &[
     },
     Benchmark { name: "pods-10k", about: "a Deployment of 10,000 pods on 1,000 nodes to Ready", run: |_| pods::run() },
     Benchmark { name: "fork", about: "a copy of a cluster of 10,000 pods", run: |_| fork::run() },
+    Benchmark {
+        name: "search",
+        about: "every schedule of a controller with five children, one edit and at most two faults",
+        run: |_| search::run(),
+    },
     Benchmark { name: "http-get", about: "GETs of one object, many at a time", run: http::get },
     Benchmark { name: "http-create", about: "creates of small objects, many at a time", run: http::create },
     Benchmark { name: "http-list", about: "lists of 5,000 objects", run: http::list },

@@ -1,6 +1,7 @@
-//! A Rust cell's controller as the cluster sees it: one more client, with informers of its own.
+//! A controller of the crate that cells import, as the cluster sees it: one more client, with informers of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cluster_core::api::Key;
@@ -17,31 +18,73 @@ use crate::output::CellError;
 
 type Kinds = BTreeMap<(String, String), KindRef>;
 
+/// Whoever decides for a controller.
+pub trait Mind: Send + Sync {
+    /// What to write for a key. `answer` says what the informers know.
+    fn reconcile(
+        &self,
+        key: cell::Key,
+        now: Time,
+        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+    ) -> Result<cell::Plan, String>;
+}
+
 impl RemoteController {
     /// The controller as a client of a cluster that serves these kinds. Fails if it watches a kind that is not served.
     pub fn client<'a>(self, kinds: impl Iterator<Item = &'a KindRef>) -> Result<Arc<dyn Controller>, CellError> {
-        let kinds: Kinds = kinds.map(|kind| ((kind.api_version(), kind.kind.to_string()), kind.clone())).collect();
-        let served = |(api_version, kind): &(String, String)| {
-            kinds.get(&(api_version.clone(), kind.clone())).cloned().ok_or_else(|| {
-                let name = &self.name;
-                let message = format!("the controller {name} watches {}", not_served(api_version, kind));
-                CellError::new("NoSuchKind", message)
-            })
-        };
-        let main = served(&self.watches.main)?;
-        let mut watches = vec![(main.clone(), Wakes::Itself)];
-        for kind in &self.watches.owned {
-            watches.push((served(kind)?, Wakes::Owner));
+        let (name, watches) = (self.name.clone(), self.watches.clone());
+        Ok(Arc::new(Client::new(name, &watches, Box::new(self), kinds)?))
+    }
+}
+
+impl Mind for RemoteController {
+    fn reconcile(
+        &self,
+        key: cell::Key,
+        now: Time,
+        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+    ) -> Result<cell::Plan, String> {
+        RemoteController::reconcile(self, key, now, answer)
+    }
+}
+
+/// A controller that is compiled into this program, as a client like one of a cell. Fails if it watches a kind that is
+/// not served.
+pub fn native<'a>(
+    name: &str,
+    controller: impl cell::Controller + Send + Sync + 'static,
+    kinds: impl Iterator<Item = &'a KindRef>,
+) -> Result<Arc<dyn Controller>, CellError> {
+    let watches = controller.watches();
+    Ok(Arc::new(Client::new(name.to_owned(), &watches, Box::new(Native(controller)), kinds)?))
+}
+
+struct Native<C>(C);
+
+impl<C: cell::Controller + Send + Sync> Mind for Native<C> {
+    fn reconcile(
+        &self,
+        key: cell::Key,
+        now: Time,
+        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+    ) -> Result<cell::Plan, String> {
+        let watches = self.0.watches();
+        let kinds: BTreeSet<_> = [watches.main].into_iter().chain(watches.owned).chain(watches.also).collect();
+        let mut objects = Vec::new();
+        for kind in kinds {
+            objects.extend(answer(&Ask::List(kind))?);
         }
-        for kind in &self.watches.also {
-            watches.push((served(kind)?, Wakes::Each));
-        }
-        Ok(Arc::new(Client { remote: self, main, watches, kinds }))
+        let view = cell::View::from(objects);
+        catch_unwind(AssertUnwindSafe(|| self.0.reconcile(&key, &view, now))).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            format!("its reconcile panicked: {}", text.unwrap_or("without a message"))
+        })
     }
 }
 
 struct Client {
-    remote: RemoteController,
+    name: String,
+    mind: Box<dyn Mind>,
     main: KindRef,
     watches: Vec<(KindRef, Wakes)>,
     /// All kinds that were served when it joined.
@@ -58,7 +101,7 @@ enum Wakes {
 
 impl Controller for Client {
     fn name(&self) -> &str {
-        &self.remote.name
+        &self.name
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -73,12 +116,36 @@ impl Controller for Client {
     fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan {
         let cell_key = cell::Key::new(&*key.namespace, &*key.name);
         let now = Time(view.now.timestamp().as_millisecond());
-        let plan = self.remote.reconcile(cell_key, now, &mut |ask| self.answer(ask, view));
+        let plan = self.mind.reconcile(cell_key, now, &mut |ask| self.answer(ask, view));
         plan.and_then(|plan| self.plan(plan, view)).unwrap_or_else(Plan::failed)
     }
 }
 
 impl Client {
+    fn new<'a>(
+        name: String,
+        watched: &cell::Watches,
+        mind: Box<dyn Mind>,
+        kinds: impl Iterator<Item = &'a KindRef>,
+    ) -> Result<Client, CellError> {
+        let kinds: Kinds = kinds.map(|kind| ((kind.api_version(), kind.kind.to_string()), kind.clone())).collect();
+        let served = |(api_version, kind): &(String, String)| {
+            kinds.get(&(api_version.clone(), kind.clone())).cloned().ok_or_else(|| {
+                let message = format!("the controller {name} watches {}", not_served(api_version, kind));
+                CellError::new("NoSuchKind", message)
+            })
+        };
+        let main = served(&watched.main)?;
+        let mut watches = vec![(main.clone(), Wakes::Itself)];
+        for kind in &watched.owned {
+            watches.push((served(kind)?, Wakes::Owner));
+        }
+        for kind in &watched.also {
+            watches.push((served(kind)?, Wakes::Each));
+        }
+        Ok(Client { name, mind, main, watches, kinds })
+    }
+
     fn kind(&self, api_version: &str, kind: &str) -> Result<&KindRef, String> {
         let known = self.kinds.get(&(api_version.to_owned(), kind.to_owned()));
         known.ok_or_else(|| format!("its plan names {}", not_served(api_version, kind)))
@@ -117,6 +184,7 @@ impl Client {
     /// A write as the apiserver takes it from any client, as JSON, so that it is checked like any other.
     fn request(&self, kind: &KindRef, write: cell::Write) -> Request {
         let uid = write.object.uid().to_owned();
+        let revision = write.object.meta()["resourceVersion"].as_str().and_then(|revision| revision.parse().ok());
         let key = core_key(&write.object.key());
         let (verb, subresource, key, body) = match write.verb {
             cell::Verb::Create => (Verb::Create, "", Key::new(key.namespace, ""), write.object),
@@ -129,11 +197,12 @@ impl Client {
         // The runner puts its name in.
         let mut request = Request::new(&"".into(), verb, kind, key);
         request.subresource = subresource;
-        request.options.field_manager.clone_from(&self.remote.name);
+        request.options.field_manager.clone_from(&self.name);
         match verb {
             Verb::Delete => {
                 request.options.propagation = Some(Propagation::Background);
                 request.options.precondition_uid = (!uid.is_empty()).then_some(uid);
+                request.options.precondition_revision = revision;
             }
             // A controller takes the fields that it applies, as Kubernetes advises:
             // https://kubernetes.io/docs/reference/using-api/server-side-apply/#using-server-side-apply-in-a-controller
@@ -202,7 +271,8 @@ mod tests {
         let main = kinds[&("apps/v1".to_owned(), "ReplicaSet".to_owned())].clone();
         let pod = kinds[&("v1".to_owned(), "Pod".to_owned())].clone();
         let watches = vec![(main.clone(), Wakes::Itself), (pod, Wakes::Owner)];
-        Client { remote: remote(Watches::of("apps/v1", "ReplicaSet").owns("v1", "Pod")), main, watches, kinds }
+        let remote = remote(Watches::of("apps/v1", "ReplicaSet").owns("v1", "Pod"));
+        Client { name: remote.name.clone(), mind: Box::new(remote), main, watches, kinds }
     }
 
     fn object(api_version: &str, kind: &str, name: &str) -> Value {

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crate::output::{CellError, Completion, Match, MimeBundle, Output, Sink};
 use child::{Child, Folder};
+pub use client::native;
 use evaluation::{Evaluator, Failure, START};
 use protocol::{Reply, Request};
 use remote::Connection;

@@ -31,6 +31,7 @@ mod routes;
 mod same_content;
 mod same_controller;
 mod same_uids;
+mod search;
 mod serves_file;
 mod shared_count;
 mod spread;
@@ -49,6 +50,11 @@ pub trait Property: Debug + Send + Sync {
     /// Looks whether it holds at this moment; the error says what is there instead. The cluster is a copy that may be
     /// used up; `start` is the cluster as the exercise began.
     fn look(&self, cluster: &mut Cluster, start: &Cluster) -> Result<(), Words>;
+
+    /// It is the same at every moment, so that one look is enough.
+    fn is_timeless(&self) -> bool {
+        false
+    }
 }
 
 /// All properties, by the key that an exercise writes.
@@ -95,6 +101,7 @@ pub const ALL: &[Kind<dyn Property>] = &[
     Kind { name: "same-content", read: |value| Ok(Box::new(parameters::<same_content::SameContent>(value)?)) },
     Kind { name: "same-controller", read: |value| Ok(Box::new(parameters::<same_controller::SameController>(value)?)) },
     Kind { name: "same-uids", read: |value| Ok(Box::new(parameters::<same_uids::SameUids>(value)?)) },
+    Kind { name: "search", read: |value| Ok(Box::new(parameters::<search::Search>(value)?)) },
     Kind { name: "serves-file", read: |value| Ok(Box::new(parameters::<serves_file::ServesFile>(value)?)) },
     Kind { name: "spread", read: |value| Ok(Box::new(parameters::<spread::Spread>(value)?)) },
     Kind { name: "start-order", read: |value| Ok(Box::new(parameters::<start_order::StartOrder>(value)?)) },
