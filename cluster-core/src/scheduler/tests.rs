@@ -273,7 +273,7 @@ fn somebody_else_binds_first_and_is_respected() {
     node(&mut cluster, "a", "8", json!({}));
     node(&mut cluster, "b", "2", json!({}));
     pod(&mut cluster, "p", json!({}), requesting("1"));
-    while cluster.scheduler().binding.is_empty() {
+    while cluster.scheduler().binding.len() == 0 {
         cluster.step();
     }
     let body = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "b"}});
