@@ -92,7 +92,7 @@ pub struct Plan {
     /// The same, but for something that is under way, like a pod that is about to count as available: a cluster is
     /// not settled before.
     pub continue_after: Option<Duration>,
-    /// The reconcile failed before it wanted anything: look again with backoff.
+    /// The reconcile failed: look again with backoff, once its steps are done.
     pub error: Option<String>,
     /// Names of what it does now and should do less and less often, see [`View::backoff`].
     pub backoffs: Vec<Name>,

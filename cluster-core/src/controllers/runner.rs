@@ -366,9 +366,7 @@ impl Runner {
     }
 
     fn start_run(&mut self, index: usize, key: Key, plan: Plan, sequence: Sequence, world: &mut World) {
-        if plan.error.is_some() {
-            self.retry(index, key, sequence, world);
-        } else if plan.steps.is_empty() {
+        if plan.steps.is_empty() {
             self.finish(index, key, &plan, sequence, world);
         } else {
             let run = Run { plan: Arc::new(plan), next: 0, sequence, refused: false };
@@ -437,6 +435,9 @@ impl Runner {
     }
 
     fn finish(&mut self, index: usize, key: Key, plan: &Plan, sequence: Sequence, world: &mut World) {
+        if plan.error.is_some() {
+            return self.retry(index, key, sequence, world);
+        }
         self.loops[index].queue.forget(&key);
         let wishes = [(plan.continue_after, Class::Work), (plan.requeue_after, Class::Background)];
         for (after, class) in wishes {

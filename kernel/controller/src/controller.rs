@@ -1,5 +1,7 @@
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::{Plan, Time, View};
 
 /// A control loop: looks at one object and says what to write so that the world comes closer to its spec.
@@ -64,6 +66,29 @@ impl Watches {
         self.also.push((api_version.to_owned(), kind.to_owned()));
         self
     }
+
+    /// Starts a controller that is but a function: it is handed the object itself, and not called for one that is gone.
+    /// `name` is what [`run`](crate::run()) makes of it.
+    pub fn run(self, name: &str, reconcile: impl Fn(&Value, &View, Time) -> Plan + Send + 'static) {
+        crate::run(name, Function { watches: self, reconcile });
+    }
+}
+
+struct Function<F> {
+    watches: Watches,
+    reconcile: F,
+}
+
+impl<F: Fn(&Value, &View, Time) -> Plan> Controller for Function<F> {
+    fn watches(&self) -> Watches {
+        self.watches.clone()
+    }
+
+    fn reconcile(&self, key: &Key, view: &View, now: Time) -> Plan {
+        let (api_version, kind) = &self.watches.main;
+        let object = view.get(api_version, kind, key);
+        object.map_or_else(Plan::done, |object| (self.reconcile)(&object, view, now))
+    }
 }
 
 impl fmt::Display for Watches {
@@ -75,5 +100,27 @@ impl fmt::Display for Watches {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Object, json};
+
+    #[test]
+    fn a_function_is_handed_the_object_while_it_is_there() {
+        let controller = Function {
+            watches: Watches::of("v1", "Pod"),
+            reconcile: |pod: &Value, _: &View, now: Time| {
+                let mut plan = Plan::new();
+                plan.delete(pod, format!("{} is old at {now}", pod.name()));
+                plan
+            },
+        };
+        let view = View::from([json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}})]);
+        let told = |name: &str| controller.reconcile(&Key::new("", name), &view, Time::default()).to_string();
+        assert_eq!(told("web"), "delete Pod web: web is old at 1970-01-01T00:00:00Z\n");
+        assert_eq!(told("gone"), "nothing to write\n");
     }
 }

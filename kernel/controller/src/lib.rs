@@ -48,6 +48,22 @@
 //! run("pool-controller", PoolController); // joins the cluster; the same name again replaces the old one
 //! ```
 //!
+//! Where there is nothing to keep, a function is enough:
+//!
+//! ```no_run
+//! use kernetes_controller::*;
+//!
+//! fn greet(map: &Value, _view: &View, _now: Time) -> Plan {
+//!     let mut plan = Plan::new();
+//!     if map.label("greeted").is_none() {
+//!         plan.patch(map, json!({"metadata": {"labels": {"greeted": "yes"}}}), "nobody has greeted it");
+//!     }
+//!     plan
+//! }
+//!
+//! Watches::of("v1", "ConfigMap").run("greeter", greet);
+//! ```
+//!
 //! A controller can be tried without a cluster, on objects of one's own:
 //!
 //! ```
@@ -78,7 +94,7 @@ pub use std::time::Duration;
 pub use serde_json::{Value, json};
 
 pub use controller::{Controller, Key, Watches};
-pub use object::{Object, child_of};
+pub use object::{Object, child_of, set_condition};
 pub use plan::{Plan, Verb, Write};
 pub use run::run;
 pub use time::Time;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::Key;
+use crate::{Key, Time};
 
 static NULL: Value = Value::Null;
 
@@ -115,6 +115,23 @@ pub fn child_of(owner: &Value, mut child: Value) -> Value {
     child
 }
 
+/// Sets the condition of a type in a status. The moment of its last change stays unless it changes now.
+/// See <https://pkg.go.dev/k8s.io/apimachinery/pkg/api/meta#SetStatusCondition>.
+pub fn set_condition(status: &mut Value, type_: &str, holds: bool, reason: &str, message: &str, now: Time) {
+    let word = if holds { "True" } else { "False" };
+    let mut conditions = items(&status["conditions"]).to_vec();
+    let known = conditions.iter().position(|one| one["type"] == type_);
+    let before = known.map(|index| &conditions[index]).filter(|one| one["status"] == word);
+    let since = before.map_or_else(|| json!(now.to_string()), |one| one["lastTransitionTime"].clone());
+    let condition =
+        json!({"type": type_, "status": word, "reason": reason, "message": message, "lastTransitionTime": since});
+    match known {
+        Some(index) => conditions[index] = condition,
+        None => conditions.push(condition),
+    }
+    status["conditions"] = json!(conditions);
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
@@ -153,5 +170,19 @@ mod tests {
         });
         assert_eq!(pod.condition("Ready"), Some("False"));
         assert!(pod.has_finalizer("example.com/clean") && !pod.has_finalizer("other"));
+    }
+
+    #[test]
+    fn a_condition_keeps_its_moment_while_it_stays_the_same() {
+        let mut status = Value::Null;
+        let mut told = |holds: bool, reason: &str, seconds: i64| {
+            set_condition(&mut status, "Ready", holds, reason, "", Time(seconds * 1000));
+            let conditions = status["conditions"].as_array().expect("conditions").clone();
+            assert_eq!(conditions.len(), 1);
+            conditions[0]["lastTransitionTime"].clone()
+        };
+        assert_eq!(told(true, "Synced", 1), "1970-01-01T00:00:01Z");
+        assert_eq!(told(true, "SyncedAgain", 2), "1970-01-01T00:00:01Z");
+        assert_eq!(told(false, "NoAnswer", 3), "1970-01-01T00:00:03Z");
     }
 }

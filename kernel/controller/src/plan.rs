@@ -8,11 +8,13 @@ use crate::Object;
 /// What a controller wants written, in order, and when it wants to look again.
 ///
 /// The cluster sends the writes one at a time, so that others may act in between. It stops at the first refusal and calls
-/// [`crate::Controller::reconcile`] again after a backoff.
+/// [`crate::Controller::reconcile`] again after a backoff; so it does if the plan itself says [`Plan::retry`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub writes: Vec<Write>,
     pub requeue_after: Option<Duration>,
+    /// Why this was not what was wanted, if it was not.
+    pub retry: Option<String>,
 }
 
 /// One request to the API server, and why.
@@ -115,6 +117,13 @@ impl Plan {
         self
     }
 
+    /// Something outside of the cluster failed: after the writes, asks to be called again with a backoff, that is later and
+    /// later until it goes well.
+    pub fn retry(mut self, why: impl Into<String>) -> Plan {
+        self.retry = Some(why.into());
+        self
+    }
+
     fn tell(
         &mut self,
         type_: &str,
@@ -173,8 +182,11 @@ impl fmt::Display for Plan {
         for Write { verb, object, reason, .. } in &self.writes {
             writeln!(out, "{} {} {}: {reason}", verb.as_str(), object.kind(), object.key())?;
         }
-        match self.requeue_after {
-            Some(delay) => writeln!(out, "look again after {delay:?}"),
+        if let Some(delay) = self.requeue_after {
+            writeln!(out, "look again after {delay:?}")?;
+        }
+        match &self.retry {
+            Some(why) => writeln!(out, "try again later: {why}"),
             None => Ok(()),
         }
     }
@@ -198,7 +210,8 @@ mod tests {
             plan.to_string(),
             "create Pod shop/web-0: too few Pods\ndelete Pod shop/web-0: too many Pods\nlook again after 30s\n"
         );
-        assert_eq!(Plan::done().to_string(), "nothing to write\n");
+        let failed = Plan::done().retry("no answer");
+        assert_eq!(failed.to_string(), "nothing to write\ntry again later: no answer\n");
     }
 
     #[test]

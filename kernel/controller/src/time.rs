@@ -53,6 +53,14 @@ impl Add<Duration> for Time {
     }
 }
 
+impl Sub<Duration> for Time {
+    type Output = Time;
+
+    fn sub(self, duration: Duration) -> Time {
+        Time(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
 /// How long from the earlier to the later moment; zero if they come the other way round.
 impl Sub for Time {
     type Output = Duration;
@@ -113,5 +121,6 @@ mod tests {
         let end = start + Duration::from_secs(90);
         assert_eq!(end - start, Duration::from_secs(90));
         assert_eq!(start - end, Duration::ZERO);
+        assert_eq!(end - Duration::from_secs(90), start);
     }
 }

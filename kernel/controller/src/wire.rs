@@ -150,7 +150,8 @@ fn kind_of(value: &Value) -> Option<Kind> {
 fn plan_to_json(plan: &Plan) -> Value {
     let write = |write: &Write| json!({"verb": write.verb.as_str(), "object": write.object, "body": write.body, "reason": write.reason});
     let writes: Vec<Value> = plan.writes.iter().map(write).collect();
-    json!({"writes": writes, "requeue_after_ms": plan.requeue_after.map(|delay| delay.as_millis() as u64)})
+    let requeue_after_ms = plan.requeue_after.map(|delay| delay.as_millis() as u64);
+    json!({"writes": writes, "requeue_after_ms": requeue_after_ms, "retry": plan.retry})
 }
 
 fn plan_of(value: &Value) -> Option<Plan> {
@@ -160,7 +161,8 @@ fn plan_of(value: &Value) -> Option<Plan> {
         Some(Write { verb, object: value["object"].clone(), body: value["body"].clone(), reason })
     };
     let requeue_after = value["requeue_after_ms"].as_u64().map(Duration::from_millis);
-    Some(Plan { writes: all(&value["writes"], write)?, requeue_after })
+    let retry = value["retry"].as_str().map(str::to_owned);
+    Some(Plan { writes: all(&value["writes"], write)?, requeue_after, retry })
 }
 
 fn all<T>(value: &Value, one: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
@@ -265,6 +267,7 @@ mod tests {
             FromCell::Ask(Ask::List(kind.clone())),
             FromCell::Ask(Ask::Owned(kind, "u-1".to_owned())),
             FromCell::Plan(plan.requeue_after(Duration::from_millis(250))),
+            FromCell::Plan(Plan::done().retry("no answer")),
             FromCell::Panic("index out of bounds".to_owned()),
         ]);
     }

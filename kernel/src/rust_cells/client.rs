@@ -167,7 +167,7 @@ impl Client {
     }
 
     fn plan(&self, planned: cell::Plan, view: &View<'_>) -> Result<Plan, String> {
-        let mut plan = Plan { requeue_after: planned.requeue_after, ..Plan::done() };
+        let mut plan = Plan { requeue_after: planned.requeue_after, error: planned.retry, ..Plan::done() };
         for write in planned.writes {
             let kind = self.kind(write.object.api_version(), write.object.kind())?;
             if write.verb == cell::Verb::Event {

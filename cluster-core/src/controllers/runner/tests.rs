@@ -10,6 +10,8 @@ use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::api::request::{PatchType, Request};
+use crate::controllers::cache::View;
+use crate::controllers::controller::Watch;
 use crate::controllers::testing::*;
 use crate::faults::{Edge, Effect, Rule};
 
@@ -62,6 +64,40 @@ fn a_refused_write_ends_the_plan_and_is_tried_again_later() {
     assert_eq!(active(&cluster, "web").len(), 3);
     let refused = events(&cluster, "web").iter().filter(|event| event.starts_with("FailedCreate")).count();
     assert_eq!(refused, 1, "equal events are counted, not written again");
+}
+
+/// Labels what it sees, then says that it failed.
+struct Unlucky;
+
+impl Controller for Unlucky {
+    fn name(&self) -> &str {
+        "unlucky"
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        vec![Watch::itself(ReplicaSet::kind())]
+    }
+
+    fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan {
+        let Some(set) = view.get::<ReplicaSet>(key) else { return Plan::done() };
+        let mut plan = Plan::failed("no answer");
+        plan.patch(set, PatchType::Merge, json!({"metadata": {"labels": {"seen": "yes"}}}), "it was seen");
+        plan
+    }
+}
+
+#[test]
+fn a_plan_that_failed_writes_what_it_has_and_comes_back_later_and_later() {
+    let mut cluster = control_plane();
+    cluster.join(Arc::new(Unlucky));
+    create::<ReplicaSet>(&mut cluster, set("web", 0));
+    let tries = |cluster: &Cluster| cluster.trace().iter().filter(|entry| &*entry.actor == "unlucky").count();
+    cluster.advance(Duration::from_secs(10), |_| true);
+    let early = tries(&cluster);
+    cluster.advance(Duration::from_secs(3600), |_| true);
+    let late = tries(&cluster);
+    assert_eq!(cluster.get::<ReplicaSet>("default", "web").unwrap().to_json()["metadata"]["labels"]["seen"], "yes");
+    assert!(early > 5 && late > early && late < 3 * early, "{early} within 10 s, {late} within an hour");
 }
 
 #[test]
