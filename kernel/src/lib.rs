@@ -12,6 +12,7 @@ pub mod language;
 pub mod notebook;
 pub mod output;
 pub mod plots;
+pub mod progress;
 pub mod rust_cells;
 pub mod search;
 pub mod session;

@@ -129,11 +129,14 @@ pub fn language(notebook: &Notebook) -> Option<Language> {
     clap::ValueEnum::from_str(name, false).ok()
 }
 
-/// The language of the notebook for which Jupyter's server has started this process, which it names in
-/// `JPY_SESSION_NAME`.
+/// The notebook for which Jupyter's server has started this process, which it names in `JPY_SESSION_NAME`.
+pub fn path_of_session() -> Option<PathBuf> {
+    std::env::var_os("JPY_SESSION_NAME").map(PathBuf::from)
+}
+
+/// The language of that notebook.
 pub fn language_of_session() -> Option<Language> {
-    let path = PathBuf::from(std::env::var_os("JPY_SESSION_NAME")?);
-    language(&read(&path).ok()?)
+    language(&read(&path_of_session()?).ok()?)
 }
 
 /// The metadata of a notebook for this kernel, written in a language.

@@ -16,6 +16,7 @@ use crate::controls::lesson::Lesson;
 use crate::language;
 use crate::notebook;
 use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink, text};
+use crate::progress::Progress;
 use crate::rust_cells::RustCells;
 use crate::settings::{Language, Settings};
 use crate::story;
@@ -40,6 +41,8 @@ pub struct Session {
     pub rust: RustCells,
     /// Question and answer, in the order in which they were locked in.
     pub predictions: Vec<(String, String)>,
+    /// What the learner has done, in this session and before.
+    pub progress: Progress,
     /// What each manifest cell has applied, by the cell's id.
     pub applied: BTreeMap<String, Vec<(KindRef, Key)>>,
     /// The folder in which commands find files.
@@ -69,7 +72,7 @@ impl Session {
     /// A session in the language of the notebook that it is started for, or else of the locale.
     pub fn new() -> Self {
         let language = notebook::language_of_session().unwrap_or_else(Language::of_locale);
-        Session::with(Settings { language, ..Settings::default() })
+        Session { progress: Progress::of_session(), ..Session::with(Settings { language, ..Settings::default() }) }
     }
 
     pub fn with(settings: Settings) -> Self {
@@ -82,6 +85,7 @@ impl Session {
             lesson: None,
             rust: RustCells::new(),
             predictions: Vec::new(),
+            progress: Progress::default(),
             applied: BTreeMap::new(),
             files: Box::new(Folder::new(".")),
             forks: BTreeMap::new(),
@@ -95,8 +99,8 @@ impl Session {
 
     /// Makes the cluster anew; the old one stays if the person interrupts that.
     pub fn reset(&mut self, settings: Settings, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let progress = self.progress(Duration::from_secs(SETTLE_SECONDS_MAX));
-        let mut progress = Progress { start: Time::ZERO, ..progress };
+        let progress = self.bar(Duration::from_secs(SETTLE_SECONDS_MAX));
+        let mut progress = Bar { start: Time::ZERO, ..progress };
         let (cluster, pause) = booted(&settings, |cluster| {
             progress.show(cluster.now(), sink);
             !sink.interrupted()
@@ -151,7 +155,7 @@ impl Session {
 
     /// Lets time run until nothing but periodic work is left, for 60 virtual seconds at most.
     pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let mut progress = self.progress(Duration::from_secs(SETTLE_SECONDS_MAX));
+        let mut progress = self.bar(Duration::from_secs(SETTLE_SECONDS_MAX));
         let pause = self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |cluster| {
             progress.show(cluster.now(), sink);
             !sink.interrupted()
@@ -162,7 +166,7 @@ impl Session {
 
     /// Lets this much virtual time pass, and says what happened.
     pub fn advance(&mut self, by: Duration, sink: &mut dyn Sink) -> Result<(), CellError> {
-        let mut progress = self.progress(by);
+        let mut progress = self.bar(by);
         let pause = self.cluster.advance(by, |cluster| {
             progress.show(cluster.now(), sink);
             !sink.interrupted()
@@ -171,9 +175,9 @@ impl Session {
         self.after_wait(pause)
     }
 
-    fn progress(&self, limit: Duration) -> Progress {
+    fn bar(&self, limit: Duration) -> Bar {
         let id = format!("kernetes-progress-{}", self.cluster.trace().next_sequence());
-        Progress { id, language: self.language(), start: self.cluster.now(), limit, asked: 0, shown: None }
+        Bar { id, language: self.language(), start: self.cluster.now(), limit, asked: 0, shown: None }
     }
 
     fn after_wait(&self, pause: Pause) -> Result<(), CellError> {
@@ -398,7 +402,7 @@ fn byte_offset(code: &str, cursor: usize) -> usize {
 }
 
 /// How far a long wait has come, in a display that is replaced as it goes.
-struct Progress {
+struct Bar {
     id: String,
     language: Language,
     start: Time,
@@ -407,7 +411,7 @@ struct Progress {
     shown: Option<Instant>,
 }
 
-impl Progress {
+impl Bar {
     fn show(&mut self, now: Time, sink: &mut dyn Sink) {
         self.asked += 1;
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= PROGRESS_PERIOD);

@@ -1,5 +1,7 @@
 //! The small programs of a pipe: what they read is the output of the program before, or files.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
+
 use super::{Context, Program};
 
 /// A filter: from its arguments and the text that it reads to what it writes and its exit code.
@@ -35,6 +37,7 @@ pub const UNIQ: Filter = Filter { name: "uniq", about: "joins equal lines that f
 pub const CAT: Filter = Filter { name: "cat", about: "prints files", run: cat };
 pub const LESS: Filter = Filter { name: "less", about: "shows text in the frontend's pager", run: less };
 pub const ECHO: Filter = Filter { name: "echo", about: "prints its arguments", run: echo };
+pub const BASE64: Filter = Filter { name: "base64", about: "encodes text; -d decodes it", run: base64 };
 pub const XARGS: Filter = Filter { name: "xargs", about: "runs a command with the words that it reads", run: xargs };
 
 /// The text of the files, or of standard input without any.
@@ -66,6 +69,22 @@ fn letters<'a>(args: &'a [String], known: &str) -> Result<(String, Vec<&'a Strin
         }
     }
     Ok((letters, rest))
+}
+
+/// As coreutils does it, but for the breaks of long lines.
+fn base64(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let decode = |arg: &String| if arg == "--decode" { "-d".to_owned() } else { arg.clone() };
+    let args: Vec<String> = args.iter().map(decode).collect();
+    let (flags, files) = letters(&args, "d")?;
+    let text = input(&files, context)?;
+    if !flags.contains('d') {
+        context.line(BASE64_STANDARD.encode(text));
+        return Ok(0);
+    }
+    let letters: String = text.split_whitespace().collect();
+    let decoded = BASE64_STANDARD.decode(letters).map_err(|_| "invalid input")?;
+    context.print(String::from_utf8_lossy(&decoded));
+    Ok(0)
 }
 
 fn grep(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
@@ -281,11 +300,13 @@ mod tests {
             (&SORT, "", "B 1\na 10\nb 2\n"),
             (&UNIQ, "", text),
             (&CAT, "", text),
+            (&BASE64, "", "YiAyCmEgMTAKQiAxCg==\n"),
             (&XARGS, "echo all:", "all: b 2 a 10 B 1\n"),
             (&XARGS, "-I {} echo <{}>", "<b 2>\n<a 10>\n<B 1>\n"),
             (&XARGS, "-I{} echo {}{}", "b 2b 2\na 10a 10\nB 1B 1\n"),
         ] {
             assert_eq!(piped(program, args, text), expected, "{} {args}", program.name);
         }
+        assert_eq!(piped(&BASE64, "-d", "YiAyCmEgMTAKQiAxCg==\n"), text);
     }
 }

@@ -49,6 +49,7 @@ pub const ALL: &[&dyn Program] = &[
     &filters::CAT,
     &filters::LESS,
     &filters::ECHO,
+    &filters::BASE64,
     &filters::XARGS,
 ];
 

@@ -2,7 +2,7 @@
 
 use cluster_core::Cluster;
 
-use super::Args;
+use super::{Args, progress};
 use crate::grading::exercise::{self, Exercise};
 use crate::grading::replay::{begin, judge};
 use crate::grading::verdict::{Outcome, Verdict};
@@ -69,7 +69,7 @@ pub fn check(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     };
     let (language, cluster) = (session.language(), session.cluster.clone());
     let Lesson { exercise, start, .. } = current(session)?;
-    let verdict = judge(exercise, start, &cluster);
+    let (exercise, verdict) = (*exercise, judge(exercise, start, &cluster));
     let outcomes = verdict.outcomes(exercise);
     let mut told = String::new();
     for (id, outcome) in &outcomes {
@@ -86,6 +86,10 @@ pub fn check(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     }
     .as_str();
     sink.put(Output::Stdout(told + "\n"));
+    if verdict == Verdict::Passed {
+        let kept = session.progress.passed(&exercise.id);
+        progress::note(kept, session, sink);
+    }
     if let Some(points) = points {
         let passed = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Passed).count();
         let share = passed as f64 / outcomes.len().max(1) as f64;

@@ -4,6 +4,7 @@ mod faults;
 pub mod lesson;
 mod machines;
 mod pictures;
+mod progress;
 mod scheduling;
 mod setup;
 #[cfg(test)]
@@ -178,8 +179,8 @@ pub const ALL: &[Control] = &[
         name: "plot",
         usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION | --last DURATION]",
         about: (
-            "図を描く（desired、pods、contrast、revisions、actors、traffic）。SUBJECT は deployment/web、pod/web、service/web、docker、app=web など",
-            "draws a picture (desired, pods, contrast, revisions, actors, traffic) of deployment/web, pod/web, docker, app=web …",
+            "図を描く（desired、pods、contrast、causes、revisions、actors、traffic）。SUBJECT は deployment/web、pod/web、service/web、docker、app=web など",
+            "draws a picture (desired, pods, contrast, causes, revisions, actors, traffic) of deployment/web, pod/web, docker, app=web …",
         ),
         run: pictures::plot,
         words: |session| {
@@ -308,6 +309,16 @@ pub const ALL: &[Control] = &[
             "locks a prediction in before the run; without one, lists them",
         ),
         run: setup::predict,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "progress",
+        usage: "%progress",
+        about: (
+            "これまでの予想、終えた回、合格した演習（次のセッションにも残る）",
+            "predictions, finished lessons and passed exercises so far, over all sessions",
+        ),
+        run: progress::progress,
         words: |_| Vec::new(),
     },
     Control {

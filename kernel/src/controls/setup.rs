@@ -1,6 +1,6 @@
 //! Controls of the session itself.
 
-use super::{ALL, Args, find};
+use super::{ALL, Args, find, progress};
 use crate::output::{CellError, Output, Sink};
 use crate::session::Session;
 use crate::settings::{Language, Settings};
@@ -85,6 +85,10 @@ pub fn predict(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
         let columns =
             if session.language().is_japanese() { columns } else { ["QUESTION", "PREDICTION"].map(str::to_owned) };
         sink.put(Output::Stdout(text::table(&columns, &rows) + "\n"));
+        if !rows.is_empty() {
+            let kept = session.progress.looked_back();
+            progress::note(kept, session, sink);
+        }
         return Ok(());
     }
     let Some((question, answer)) = args.text.split_once(':').map(|(q, a)| (q.trim(), a.trim())) else {
@@ -113,5 +117,7 @@ pub fn predict(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
         session.predictions.push((question.to_owned(), answer.to_owned()));
     }
     sink.put(Output::Stdout(text));
+    let kept = session.progress.predicted(question, answer);
+    progress::note(kept, session, sink);
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 pub mod actors;
 pub mod canvas;
+mod causes;
 mod contrast;
 mod desired;
 mod gantt;
@@ -37,6 +38,11 @@ pub const ALL: &[Plot] = &[
         name: "contrast",
         about: ("同じ障害を二つの世界で比べる", "the same fault on two sides"),
         draw: contrast::plot,
+    },
+    Plot {
+        name: "causes",
+        about: ("何が何を引き起こしてそれができたか", "what led to what until it was there"),
+        draw: causes::plot,
     },
     Plot {
         name: "revisions",

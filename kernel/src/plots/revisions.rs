@@ -163,7 +163,7 @@ fn index_of(known: &mut Vec<String>, name: String, most: usize) -> Option<usize>
     })
 }
 
-fn color(writer: usize) -> RGBColor {
+pub(super) fn color(writer: usize) -> RGBColor {
     WRITERS[writer % WRITERS.len()]
 }
 
