@@ -6,11 +6,17 @@ use kernetes::exit::Failure;
 use kernetes::notebook::{self, Language};
 use nbformat::v4::{Cell, CellId, CellMetadata, Notebook};
 
+use crate::index::Index;
 use crate::source::{Content, Lesson, Problem, Unit};
 
 /// The bytes of the executed notebook, or the cell that fails although it is not tagged `raises-exception`.
-pub fn notebook(place: &Path, lesson: &Lesson, language: Language) -> Result<Result<String, Problem>, Failure> {
-    let mut notebook = unexecuted(lesson, language)?;
+pub fn notebook(
+    place: &Path,
+    lesson: &Lesson,
+    index: &Index,
+    language: Language,
+) -> Result<Result<String, Problem>, Failure> {
+    let mut notebook = unexecuted(lesson, index, language)?;
     let failed = notebook::execute(&mut notebook, &mut notebook::session(language, None));
     if let Some(failed) = failed {
         let line = lesson.units.iter().find(|unit| unit.id == failed.id.as_str()).map_or(1, |unit| unit.line);
@@ -20,14 +26,16 @@ pub fn notebook(place: &Path, lesson: &Lesson, language: Language) -> Result<Res
     notebook::to_json(&notebook).map(Ok)
 }
 
-fn unexecuted(lesson: &Lesson, language: Language) -> Result<Notebook, Failure> {
-    let cells = lesson.units.iter().map(|unit| cell(unit, language)).collect::<Result<_, _>>()?;
+fn unexecuted(lesson: &Lesson, index: &Index, language: Language) -> Result<Notebook, Failure> {
+    let cells = lesson.units.iter().map(|unit| cell(unit, index, language)).collect::<Result<_, _>>()?;
     Ok(Notebook { cells, metadata: notebook::metadata(language), nbformat: 4, nbformat_minor: 5 })
 }
 
-fn cell(unit: &Unit, language: Language) -> Result<Cell, Failure> {
+fn cell(unit: &Unit, index: &Index, language: Language) -> Result<Cell, Failure> {
     let id = CellId::new(&unit.id).map_err(|error| Failure::Fault(format!("{}: {error}", unit.id)))?;
-    let source = vec![unit.content.text(language).to_owned()];
+    let text = unit.content.text(language);
+    let prose = matches!(unit.content, Content::Prose { .. });
+    let source = vec![if prose { index.expand(text, language) } else { text.to_owned() }];
     Ok(match &unit.content {
         Content::Prose { .. } => Cell::Markdown { id, metadata: CellMetadata::default(), source, attachments: None },
         Content::Code { tags, .. } => {
@@ -47,7 +55,9 @@ mod tests {
     fn code_is_the_same_in_both_languages_and_prose_is_not() {
         let text = "<!-- ja -->\n文。\n<!-- en -->\nText.\n\n```cell tags=a\n# nothing\n```\n";
         let lesson = parse(Path::new("a.md"), text).unwrap();
-        let [japanese, english] = [Language::Ja, Language::En].map(|language| unexecuted(&lesson, language).unwrap());
+        let index = Index::of(&[]).unwrap();
+        let [japanese, english] =
+            [Language::Ja, Language::En].map(|language| unexecuted(&lesson, &index, language).unwrap());
         assert_eq!(japanese.cells[0].source(), ["文。"]);
         assert_eq!(english.cells[0].source(), ["Text."]);
         assert_eq!(japanese.cells[1].source(), english.cells[1].source());

@@ -1,10 +1,13 @@
 //! Builds the lessons' notebooks: `source/NN-name.md` → `ja/NN-name.ipynb` and `en/NN-name.ipynb`.
 //!
-//! `source.rs` reads a lesson and refuses translations that have drifted; `build.rs` makes its notebooks and runs them
-//! through the kernel's own session, so that the committed outputs are what the kernel produces.
+//! `source.rs` reads a lesson (`front_matter.rs`: what it says of itself) and refuses translations that have drifted; `build.rs` makes its notebooks and runs them
+//! through the kernel's own session, so that the committed outputs are what the kernel produces. `index.rs` makes the
+//! learning path of all of them.
 
 pub mod build;
 pub mod exercises;
+pub mod front_matter;
+pub mod index;
 pub mod source;
 
 use std::fmt;
@@ -12,6 +15,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use index::Index;
 use kernetes::exit::Failure;
 use kernetes::notebook::Language;
 use source::{Lesson, Problem};
@@ -77,6 +81,7 @@ pub fn read(root: &Path, names: &[String]) -> Result<Vec<Source>, Refusal> {
 
 /// Makes and runs the notebooks of lessons whose translations are up to date.
 pub fn build(root: &Path, sources: &[Source]) -> Result<Vec<Built>, Refusal> {
+    let index = Index::of(&read(root, &[])?)?;
     let mut built = Vec::new();
     let mut problems = Vec::new();
     for source in sources {
@@ -87,7 +92,7 @@ pub fn build(root: &Path, sources: &[Source]) -> Result<Vec<Built>, Refusal> {
             continue;
         }
         for (language, folder) in LANGUAGES {
-            match build::notebook(&place, &source.lesson, language)? {
+            match build::notebook(&place, &source.lesson, &index, language)? {
                 Ok(json) => {
                     let path = root.join(folder).join(&source.name).with_extension("ipynb");
                     built.push(Built { path, json });

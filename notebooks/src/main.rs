@@ -17,6 +17,9 @@ struct Arguments {
     /// Note in the sources that each English text now translates the Japanese above it
     #[arg(long, conflicts_with = "check")]
     accept: bool,
+    /// Instead of the other lessons those with Rust cells, which take a minute and need `kernel/rust-cells` built
+    #[arg(long)]
+    rust_cells: bool,
     /// The lessons, such as `01-desired-state` [default: all]
     names: Vec<String>,
 }
@@ -43,8 +46,11 @@ fn make(arguments: &Arguments) -> Result<Answer, Refusal> {
         lessons::accept(&sources)?;
         sources = lessons::read(root, &arguments.names)?;
     }
-    let mut built = lessons::build(root, &sources)?;
     if arguments.names.is_empty() {
+        sources.retain(|source| source.lesson.has_rust_cells() == arguments.rust_cells);
+    }
+    let mut built = lessons::build(root, &sources)?;
+    if arguments.names.is_empty() && !arguments.rust_cells {
         built.extend(lessons::exercises::build(root)?);
     }
     if !arguments.check {
@@ -55,7 +61,7 @@ fn make(arguments: &Arguments) -> Result<Answer, Refusal> {
     let mut differences = lessons::compare(root, &built)?;
     let reproduced = built.len() - differences.len();
     if arguments.names.is_empty() {
-        differences.extend(lessons::strays(root, &sources)?);
+        differences.extend(lessons::strays(root, &lessons::read(root, &[])?)?);
     }
     differences.iter().for_each(|difference| println!("{difference}"));
     println!("{reproduced} of {} notebooks are reproduced", built.len());

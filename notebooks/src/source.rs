@@ -1,6 +1,10 @@
 //! The one source of a lesson: a Markdown file with the prose in two languages and each code cell once.
 //!
 //! ````text
+//! ---
+//! minutes: 40
+//! …
+//! ---
 //! <!-- ja -->
 //! # 望ましい状態
 //! Podが3つあることを望みます。
@@ -13,20 +17,43 @@
 //! ```
 //! ````
 //!
-//! A prose unit is Japanese text and, below it, the English text with the hash of the Japanese that it translates. A cell
+//! What the lesson says of itself stands between `---` (see `front_matter.rs`). A prose unit is Japanese text and, below it, the English text with the hash of the Japanese that it translates. A cell
 //! is a fence with the word `cell`, or a longer fence where the cell itself has backticks; other fences belong to the prose.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use kernetes::grading::words::Words;
 use kernetes::notebook::Language;
 use sha2::{Digest, Sha256};
+
+use crate::front_matter::{self, FrontMatter};
 
 /// A lesson as its source states it.
 #[derive(Debug, PartialEq)]
 pub struct Lesson {
+    /// None for what is no lesson: the index, the glossary.
+    pub front_matter: Option<FrontMatter>,
     pub units: Vec<Unit>,
+}
+
+impl Lesson {
+    /// The heading that it begins with.
+    pub fn title(&self) -> Words {
+        let prose = self.units.iter().find(|unit| matches!(unit.content, Content::Prose { .. }));
+        let heading = |language| {
+            let text = prose.map_or("", |unit| unit.content.text(language));
+            text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
+        };
+        Words::new(heading(Language::Ja), heading(Language::En))
+    }
+
+    /// Whether it has cells that a Rust compiler is needed for.
+    pub fn has_rust_cells(&self) -> bool {
+        let rust = |unit: &Unit| matches!(&unit.content, Content::Code { code, .. } if code.starts_with("%%rust"));
+        self.units.iter().any(rust)
+    }
 }
 
 /// What becomes one cell of each notebook.
@@ -86,7 +113,11 @@ pub fn hash(text: &str) -> String {
 /// Reads a source whose form is right; whether its translations are up to date is told by [`drift`].
 pub fn parse(place: &Path, text: &str) -> Result<Lesson, Vec<Problem>> {
     let mut parser = Parser::default();
-    for (index, line) in text.lines().enumerate() {
+    let (front_matter, skipped) = front_matter::read(text).unwrap_or_else(|(line, text)| {
+        parser.problem(line, text);
+        (None, 0)
+    });
+    for (index, line) in text.lines().enumerate().skip(skipped) {
         parser.line(index + 1, line);
     }
     parser.end();
@@ -95,7 +126,7 @@ pub fn parse(place: &Path, text: &str) -> Result<Lesson, Vec<Problem>> {
         .into_iter()
         .map(|(line, text)| Problem { place: place.display().to_string(), line, text })
         .collect();
-    if problems.is_empty() { Ok(Lesson { units: parser.units }) } else { Err(problems) }
+    if problems.is_empty() { Ok(Lesson { front_matter, units: parser.units }) } else { Err(problems) }
 }
 
 /// The English texts whose Japanese has changed since they were translated.
