@@ -23,7 +23,7 @@ mod verbs;
 
 use super::{Context, Program};
 use failure::{Failure, message};
-pub use flags::{Parsed, global as global_flags};
+pub use flags::Parsed;
 use verb::{Call, Verb};
 pub use verbs::LAST_APPLIED;
 
