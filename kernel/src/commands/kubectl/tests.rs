@@ -129,7 +129,7 @@ fn wrong_use_is_told_as_kubectl_tells_it() {
             "get podz",
             "delete",
             "delete pod",
-            "get cm one -o yml",
+            "get cm -o yml",
             "-n default get pods",
         ]
     ));
