@@ -174,13 +174,13 @@ impl Run {
 
     /// What is as it should be is left alone: only heartbeats are written, and what clocks make happen.
     fn rest(&mut self) -> Result<(), String> {
-        self.pass(REST)?;
-        let from = self.past.seen;
-        self.pass(REST)?;
         let by_clock = self
             .objects(&["CronJob", "Job"])
             .iter()
             .any(|object| object.is::<CronJob>() || object.spec::<Job>().ttl_seconds_after_finished.is_some());
+        self.pass(REST)?;
+        let from = self.past.seen;
+        self.pass(REST)?;
         let of_clocks = ["Lease", "Node", "Event"];
         let restless = self.cluster.trace().since(from + 1).find_map(|entry| match &entry.what {
             What::Request(write) if write.is_write() && !of_clocks.contains(&&*write.kind.kind) => {
