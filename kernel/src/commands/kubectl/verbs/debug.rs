@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::client;
 use super::super::failure::{Outcome, message};
-use super::super::flags::{optional, switch, text};
+use super::super::flags::{switch, text};
 use super::super::verb::{Call, Verb};
 
 pub const VERB: Verb = Verb {
@@ -26,7 +26,7 @@ pub const VERB: Verb = Verb {
         switch("stdin").short('i'),
         switch("tty").short('t'),
         switch("quiet").short('q'),
-        optional("attach", "true"),
+        switch("attach"),
     ],
     run,
 };
