@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nbformat::v4::{Cell, Notebook};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::notebook;
 
@@ -152,9 +153,12 @@ fn lesson(path: &Path, notebook: &Notebook) -> Option<LessonNotebook> {
 
 fn read(file: &Path) -> io::Result<Record> {
     match fs::read_to_string(file) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("not a record of progress: {error}; move it away"))
-        }),
+        // A list would pass for a record that lacks everything.
+        Ok(text) => serde_json::from_str(&text)
+            .and_then(|fields: Map<String, Value>| serde_json::from_value(fields.into()))
+            .map_err(|error| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("not a record of progress: {error}; move it away"))
+            }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Record::default()),
         Err(error) => Err(error),
     }

@@ -84,7 +84,7 @@ mod tests {
         let mut learner = session();
         learner.progress = kept(root.path(), "07-nodes.ipynb");
         run(&mut learner, "%predict one: 3");
-        assert!(run(&mut learner, "%progress").starts_with("LESSON  PREDICTIONS  FINISHED\nNodes   1/2 "));
+        assert!(run(&mut learner, "%progress").starts_with("LESSON   PREDICTIONS   FINISHED\nNodes    1/2 "));
         run(&mut learner, "%predict");
         run(&mut learner, "%exercise 1");
         run(&mut learner, "kubectl create deployment web --image=nginx --replicas=3");

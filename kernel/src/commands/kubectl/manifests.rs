@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(told("{\"a\": {\"b\": 1}"), "error: error parsing a.yaml: unexpected EOF\n");
         assert_eq!(
             told("{\n  \"a\": \"b\"\n  \"c\": 1\n}\n"),
-            "error: error parsing a.yaml: json: offset 15: invalid character '\"' after object key:value pair\n"
+            "error: error parsing a.yaml: json: offset 16: invalid character '\"' after object key:value pair\n"
         );
         assert_eq!(
             told("a: 1\n---\nb:\n\tc: 2\n"),

@@ -365,12 +365,12 @@ impl<'a> Parser<'a> {
                     return Err((first.at, "unclosed left paren".into()));
                 };
                 let begin = first.at;
-                shown = tokens
-                    .iter()
-                    .filter(|token| token.at >= begin && token.at <= closing.at)
-                    .fold(String::new(), |text, token| {
+                shown = tokens.iter().filter(|token| token.at >= begin && token.at <= closing.at).fold(
+                    String::new(),
+                    |text, token| {
                         if token.is_apart { format!("{text} {}", token.text) } else { text + token.text }
-                    });
+                    },
+                );
                 *place += 1;
                 What::Pipeline(inner)
             }

@@ -216,7 +216,9 @@ impl<'a> Parser<'a> {
         let is_operator = |letter: char| "!<>=".contains(letter);
         let start = text.find(is_operator).filter(|start| *start > 0);
         let length = start.and_then(|start| text[start..].find(|letter| !is_operator(letter)));
-        let (Some(start), Some(length)) = (start, length) else { return Ok(Node::Filter(action(text)?, Vec::new(), "exists".into())) };
+        let (Some(start), Some(length)) = (start, length) else {
+            return Ok(Node::Filter(action(text)?, Vec::new(), "exists".into()));
+        };
         let (operator, right) = text[start..].split_at(length);
         Ok(Node::Filter(action(&text[..start])?, action(right)?, operator.to_owned()))
     }

@@ -127,8 +127,8 @@ mod tests {
         let mut session = session();
         run(&mut session, "kubectl run web --image=nginx");
         let told = run(&mut session, "kubectl debug web --image=busybox --target=web -- sh -c 'hostname; sleep 1'");
-        let first = told.lines().next().unwrap_or_default();
-        let name = first.strip_prefix("Defaulting debug container name to ").unwrap_or_default().trim_end_matches('.');
+        let mut names = told.lines().filter_map(|line| line.strip_prefix("Defaulting debug container name to "));
+        let name = names.next().unwrap_or_default().trim_end_matches('.');
         assert_eq!(run(&mut session, &format!("kubectl logs web -c {name}")), "web\n");
         assert!(run(&mut session, "kubectl debug web").contains("you must specify --image"));
     }
