@@ -130,6 +130,6 @@ mod tests {
         let mut names = told.lines().filter_map(|line| line.strip_prefix("Defaulting debug container name to "));
         let name = names.next().unwrap_or_default().trim_end_matches('.');
         assert_eq!(run(&mut session, &format!("kubectl logs web -c {name}")), "web\n");
-        assert!(run(&mut session, "kubectl debug web").contains("you must specify --image"));
+        assert_eq!(run(&mut session, "kubectl debug web"), "CommandFailed: exit code 1");
     }
 }

@@ -10,6 +10,7 @@ use super::super::failure::{Failure, Outcome, message, usage};
 use super::super::flags::{duration, integer, switch, text};
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
+use super::exec::container_of;
 use super::pods::{named, pods_of, select};
 
 pub const VERB: Verb = Verb {
@@ -85,26 +86,19 @@ fn print(call: &mut Call<'_, '_>, pods: &[Item], container: Option<&str>) -> Out
         limit_bytes: call.parsed.integer("limit-bytes").and_then(|bytes| usize::try_from(bytes).ok()),
     };
     for pod in pods {
-        let names: Vec<&str> = ["/spec/initContainers", "/spec/containers"]
+        let names: Vec<&str> = ["/spec/initContainers", "/spec/containers", "/spec/ephemeralContainers"]
             .iter()
             .filter_map(|path| pod.value.pointer(path).and_then(Value::as_array))
             .flatten()
             .filter_map(|container| container["name"].as_str())
             .collect();
-        let main = pod.value.pointer("/spec/containers/0/name").and_then(Value::as_str).unwrap_or_default();
-        let wanted: Vec<&str> = match container {
-            _ if call.parsed.switch("all-containers") => names.clone(),
+        let wanted: Vec<String> = match container {
+            _ if call.parsed.switch("all-containers") => names.into_iter().map(str::to_owned).collect(),
             Some(name) if !names.contains(&name) => {
                 return message(format!("container {name} is not valid for pod {}", pod.name));
             }
-            Some(name) => vec![name],
-            None => {
-                if names.len() > 1 {
-                    let list = names.join(", ");
-                    call.context.error_line(format!("Defaulted container {main:?} out of: {list}"));
-                }
-                vec![main]
-            }
+            Some(name) => vec![name.to_owned()],
+            None => vec![container_of(call, &pod.value)?],
         };
         for name in wanted {
             let key = Key::new(pod.namespace.as_str(), pod.name.as_str());
@@ -117,7 +111,7 @@ fn print(call: &mut Call<'_, '_>, pods: &[Item], container: Option<&str>) -> Out
                     "" => write(text),
                     prefix => text.lines().for_each(|line| write(&format!("{prefix}{line}\n"))),
                 };
-                api.logs(&key, name, &options, &mut written)
+                api.logs(&key, &name, &options, &mut written)
             })?;
         }
     }
