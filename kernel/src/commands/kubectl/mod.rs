@@ -139,7 +139,7 @@ fn find_verb(args: &[String]) -> Result<(&'static Verb, Vec<String>), Failure> {
     let Some(found) = found else {
         return match help::of(&[&args[first]]) {
             Some(_) if args.iter().any(|word| word == "-h" || word == "--help") => {
-                Ok((&verbs::help::HELP, vec![args[first].clone()]))
+                Ok((&verbs::help::HELP, places.iter().map(|place| args[*place].clone()).collect()))
             }
             Some(_) => message(format!("kubectl's command {:?} is not built here", args[first])),
             None => message(verbs::unknown(&args[first])),

@@ -28,7 +28,7 @@ impl Page {
     pub fn lines(&mut self, level: usize, name: &str, lines: impl IntoIterator<Item = String>) {
         let mut lines = lines.into_iter();
         self.field(level, name, lines.next().as_deref().unwrap_or("<none>"));
-        lines.for_each(|line| self.line(level, format!("\t{line}")));
+        lines.for_each(|line| self.line(0, format!("\t{line}")));
     }
 
     /// `app=web`, one a line.
