@@ -93,7 +93,7 @@ mod tests {
         let mut next = session();
         next.progress = kept(root.path(), "07-nodes.ipynb");
         let told = run(&mut next, "%progress");
-        assert!(told.contains("Nodes   1/2          ✓\n") && told.contains(" passed (01-keep-three)\n"), "{told}");
+        assert!(told.contains("Nodes    1/2           ✓\n") && told.contains(" passed (01-keep-three)\n"), "{told}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn listed<const RIGHT: bool>(key: &Key, view: &View, _: Time) -> Plan {
     let mut plan = Plan::new();
     let Some(pool) = the_pool(view, key).filter(|pool| !pool.deleting()) else { return plan };
     let there = view.owned("v1", "ConfigMap", &pool).pop();
-    let mut members = vec!["a", "b", "c"];
+    let mut members = ["a", "b", "c"];
     // The order of a map without one: it seems to be drawn anew each time.
     let version: u64 =
         there.as_ref().and_then(|child| child["metadata"]["resourceVersion"].as_str()?.parse().ok()).unwrap_or(0);
@@ -97,7 +97,7 @@ fn reported(key: &Key, view: &View, tells: Tells) -> Plan {
 
 fn is_ready(scene: &Scene<'_>, pool: &Value) -> bool {
     let child = scene.get("v1", "ConfigMap", pool.name());
-    child.is_some_and(|child| child["data"]["size"] == pool.spec()["size"].to_string())
+    child.is_some_and(|child| child["data"]["size"].as_str() == Some(&pool.spec()["size"].to_string()))
 }
 
 fn resized() -> Scenario {

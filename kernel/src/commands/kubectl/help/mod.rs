@@ -23,7 +23,7 @@ struct Group {
     commands: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Command {
     /// The words after `kubectl`; none for kubectl itself.
@@ -49,20 +49,6 @@ struct Meaning {
     hidden: bool,
     deprecated: Option<String>,
     usage: String,
-}
-
-impl Default for Command {
-    fn default() -> Command {
-        Command {
-            name: String::new(),
-            aliases: Vec::new(),
-            short: String::new(),
-            long: String::new(),
-            examples: String::new(),
-            usage: String::new(),
-            options: Vec::new(),
-        }
-    }
 }
 
 static TEXTS: LazyLock<Texts> = LazyLock::new(|| {

@@ -73,7 +73,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         }
     }
     match call.format()? {
-        Format::Human { .. } | Format::Name => {}
+        Format::Human | Format::Name => {}
         Format::Json if applied.len() > 1 => call.line(list_json(&applied)),
         format if !applied.is_empty() => {
             let list = applied.len() > 1;
@@ -106,7 +106,7 @@ fn check_flags(call: &Call<'_, '_>, server_side: bool) -> Outcome {
 /// Tells at once, unless objects are printed at the end.
 fn tell(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Outcome {
     match call.format()? {
-        Format::Human { .. } | Format::Name => call.changed(item, what, dry_run),
+        Format::Human | Format::Name => call.changed(item, what, dry_run),
         _ => Ok(()),
     }
 }

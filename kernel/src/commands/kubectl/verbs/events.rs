@@ -64,7 +64,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     }
     events.sort_by_key(event_last_seen);
     match call.format()? {
-        Format::Human { .. } => {}
+        Format::Human => {}
         format => {
             let items: Vec<Item> = events.into_iter().map(|event| Item::new(KindRef::of::<Event>(), event)).collect();
             return call.print_objects(&format, &items, true);
