@@ -1,13 +1,13 @@
 //! The wiring and the one step loop. This is the only file that knows every part, and it decides nothing for them.
 
+mod bootstrap;
 pub mod containers;
 mod faults;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, Node};
-use serde_json::json;
+use k8s_openapi::api::core::v1::Node;
 
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
@@ -16,7 +16,7 @@ use crate::api::status::Status;
 use crate::api::user::User;
 use crate::api::{Key, Name};
 use crate::apiserver::access::tokens::{self, SharedSigner};
-use crate::apiserver::access::{self, Attributes, bootstrap};
+use crate::apiserver::access::{self, Attributes};
 use crate::apiserver::watching::OpenWatch;
 use crate::apiserver::{ApiServer, record_unchanged};
 use crate::clock::{Class, Time};
@@ -30,7 +30,6 @@ use crate::network::ingress::Router;
 use crate::network::policy_agent::PolicyAgent;
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
-use crate::random::Random;
 use crate::runtime::Runtime;
 use crate::runtime::host::{self, Host};
 use crate::scheduler::Scheduler;
@@ -125,7 +124,7 @@ impl Cluster {
         world.advance_to(config.start);
         let runs = |component: &str| !config.without.iter().any(|without| without == component);
         world.apiserver.signer = config.signer;
-        bootstrap(&mut world, config.seed);
+        bootstrap::fill(&mut world, config.seed);
         let mut cluster = Cluster {
             manager: Runner::new(Subscriber::Manager, controllers::all()),
             clients: imbl::OrdMap::new(),
@@ -575,28 +574,4 @@ impl Cluster {
             }
         }
     }
-}
-
-/// What a new cluster has before anybody uses it.
-fn bootstrap(world: &mut World, seed: u64) {
-    // Their uids are drawn apart, so that adding one changes nothing else of a run.
-    let mut random = Random::new(!seed);
-    for object in bootstrap::objects(world.now, &mut random) {
-        world.apiserver.store.seed(object);
-    }
-    let actor: Actor = "kube-apiserver".into();
-    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-        let namespace = Object::new::<Namespace>("", name, Default::default());
-        // A new store refuses nothing.
-        let _ = world.request(Request::create(&actor, namespace).because("every cluster has it"));
-    }
-    let service = json!({
-        "metadata": {"name": "kubernetes", "namespace": "default",
-            "labels": {"component": "apiserver", "provider": "kubernetes"}},
-        "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
-    });
-    if let Ok(service) = Object::from_json(KindRef::of::<k8s_openapi::api::core::v1::Service>(), service) {
-        let _ = world.request(Request::create(&actor, service).because("pods reach the API through it"));
-    }
-    debug_assert_eq!(world.apiserver.store.list(KindRef::of::<Node>(), "").count(), 0);
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kernetes::commands::files::Memory;
 use kernetes::exit::Failure;
 use kernetes::notebook::{self, Language};
 use nbformat::v4::{Cell, CellId, CellMetadata, Notebook};
@@ -17,7 +18,9 @@ pub fn notebook(
     language: Language,
 ) -> Result<Result<String, Problem>, Failure> {
     let mut notebook = unexecuted(lesson, index, language)?;
-    let failed = notebook::execute(&mut notebook, &mut notebook::session(language, None));
+    let mut session = notebook::session(language, None);
+    session.files = Box::new(Memory::default());
+    let failed = notebook::execute(&mut notebook, &mut session);
     if let Some(failed) = failed {
         let line = lesson.units.iter().find(|unit| unit.id == failed.id.as_str()).map_or(1, |unit| unit.line);
         let text = format!("the cell fails: {}: {}", failed.error.ename, failed.error.evalue);

@@ -148,7 +148,9 @@ fn no_file_names_a_path_of_one_machine() {
     let own = ["/ho", "me/"].concat();
     let paths = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat(), own, ["/Us", "ers/"].concat()];
     let mut found = Vec::new();
-    for file in files() {
+    // The help of kubectl has a path of its own as an example.
+    let files = files().into_iter().filter(|file| !file.ends_with("kubectl/help/commands.yaml"));
+    for file in files {
         for (index, line) in text(&file).unwrap_or_default().lines().enumerate() {
             for path in &paths {
                 let own =

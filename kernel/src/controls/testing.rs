@@ -1,5 +1,6 @@
 //! Cells of a session as a learner runs them, for tests.
 
+use crate::commands::files::Memory;
 use crate::output::{Output, Sink};
 use crate::session::Session;
 use crate::settings::{Language, Settings};
@@ -25,5 +26,7 @@ pub fn run(session: &mut Session, code: &str) -> String {
 }
 
 pub fn session() -> Session {
-    Session::with(Settings { language: Language::En, ..Settings::default() })
+    let mut session = Session::with(Settings { language: Language::En, ..Settings::default() });
+    session.files = Box::new(Memory::default());
+    session
 }

@@ -8,12 +8,15 @@ mod same;
 
 use std::cell::Cell;
 
+use kernetes::commands::files::Memory;
 use kernetes::output::{CellError, Output, Sink};
 use kernetes::session::Session;
 use kernetes::settings::{Language, Settings};
 
 fn session(language: Language) -> Session {
-    Session::with(Settings { language, ..Settings::default() })
+    let mut session = Session::with(Settings { language, ..Settings::default() });
+    session.files = Box::new(Memory::default());
+    session
 }
 
 /// Notes what a cell puts out, and presses interrupt when it has been asked so often.
