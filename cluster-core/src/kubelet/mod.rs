@@ -66,6 +66,7 @@ enum Task {
     /// Volumes that are made of API objects are compared with them.
     Resync(Name),
     SendStatus(Name),
+    ResendStatus(Name),
     Probe(Name, usize, Handle, ProbeKind),
     /// The postStart hook of a container is over, with what went wrong.
     PostStartDone(Name, Handle, Option<Name>),
@@ -326,6 +327,9 @@ impl Kubelet {
             Task::Sync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.sync(turn)),
             Task::Resync(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.resync(turn)),
             Task::SendStatus(uid) => self.with_worker(&uid, runtime, world, |worker, turn| worker.send_status(turn)),
+            Task::ResendStatus(uid) => {
+                self.with_worker(&uid, runtime, world, |worker, turn| worker.resend_status(turn))
+            }
             Task::Probe(uid, index, handle, kind) => {
                 self.with_worker(&uid, runtime, world, |worker, turn| worker.probe(index, handle, kind, turn));
             }

@@ -25,8 +25,9 @@ const MESSAGE_BYTES_MAX: usize = 4096;
 const LOG_BYTES_MAX: usize = 2048;
 const LOG_LINES_MAX: usize = 80;
 
-/// How long a status waits that could not be sent.
-const RETRY: Duration = Duration::from_secs(10);
+/// How long a status waits that could not be sent, or that somebody else has overwritten: the kubelet compares what the API
+/// has with what it knows at this interval.
+const RESEND: Duration = Duration::from_secs(10);
 
 impl Worker {
     /// There is something to tell; what happens until it is sent is told with it.
@@ -78,8 +79,20 @@ impl Worker {
     }
 
     fn send_later(&mut self, turn: &mut Turn<'_>) {
-        self.status_due = true;
-        turn.after(RETRY, Class::Background, Task::SendStatus(self.uid.clone()));
+        self.send_again(Class::Background, turn);
+    }
+
+    /// Sends the status once more after a while; what changes before is told at once all the same.
+    pub(super) fn send_again(&mut self, class: Class, turn: &mut Turn<'_>) {
+        if !self.resend_due {
+            self.resend_due = true;
+            turn.after(RESEND, class, Task::ResendStatus(self.uid.clone()));
+        }
+    }
+
+    pub fn resend_status(&mut self, turn: &mut Turn<'_>) {
+        self.resend_due = false;
+        self.send_status(turn);
     }
 
     /// Deletes the object of a pod whose containers have ended.

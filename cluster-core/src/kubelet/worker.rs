@@ -30,6 +30,7 @@ pub struct Worker {
     /// What the next status is about.
     pub(super) causes: Causes,
     pub(super) status_due: bool,
+    pub(super) resend_due: bool,
     /// The status that the API had when this kubelet last wrote or read it.
     pub(super) told: Option<Part>,
     pub(super) start_time: Time,
@@ -185,6 +186,7 @@ impl Worker {
             slots,
             causes,
             status_due: false,
+            resend_due: false,
             told: None,
             start_time,
             seen_at: now,
@@ -303,10 +305,13 @@ impl Worker {
             return self.terminate(turn);
         }
         let is_own = self.told.as_ref().is_none_or(|told| Arc::ptr_eq(told, self.pod.status_part()));
-        if !is_own && (!turn.hollow || self.spec().readiness_gates.is_some()) {
-            // Somebody else wrote into the status: what is the kubelet's to say is said again.
+        // Somebody else wrote into the status: what is the kubelet's to say is said again.
+        if !is_own && self.spec().readiness_gates.is_some() {
             self.causes.merge(&causes);
             self.status_changed(0, turn);
+        } else if !is_own && !turn.hollow {
+            self.causes.merge(&causes);
+            self.send_again(Class::Work, turn);
         }
         if Arc::ptr_eq(before.metadata_arc(), self.pod.metadata_arc()) {
             return;

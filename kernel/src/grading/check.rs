@@ -71,6 +71,8 @@ pub enum Finding {
     Fails(Words),
     /// It does not hold in time, but will: the cluster was still on its way.
     Late(Words),
+    /// Nothing was missing for as long as the cluster could be watched, but it never comes to rest.
+    Restless(Words),
 }
 
 impl Check {
@@ -88,6 +90,9 @@ impl Check {
             let late = lab.wait(property, LATE).is_ok() && lab.keep(property, self.stays).is_ok();
             return if late { Finding::Late(found) } else { Finding::Fails(found) };
         }
+        if let Some(found) = lab.restless() {
+            return Finding::Restless(found);
+        }
         for Strike(fault) in &self.after {
             let found = match fault.strike(&mut lab.cluster) {
                 Ok(()) => match meanwhile {
@@ -101,7 +106,7 @@ impl Check {
             }
         }
         match lab.keep(property, self.stays) {
-            Ok(()) => Finding::Holds,
+            Ok(()) => lab.restless().map_or(Finding::Holds, Finding::Restless),
             Err((found, lasted)) => Finding::Fails(lasting(&found, lasted)),
         }
     }

@@ -9,6 +9,7 @@ use cluster_core::trace::{Sequence, What};
 use super::check::Finding;
 use super::exercise::Exercise;
 use super::verdict::{Failed, Verdict};
+use super::words::Words;
 use crate::commands::files::Memory;
 use crate::output::{CellError, Output, Sink};
 use crate::session::Session;
@@ -63,20 +64,26 @@ fn run(session: &mut Session, id: &str, code: &str) -> Result<(), CellError> {
     session.execute(code, &mut Silent::new(id))
 }
 
-/// Tries the checks in their order, each on a copy of the cluster; the first that does not hold decides.
+/// Tries the checks in their order, each on a copy of the cluster; the first that does not hold decides. That a cluster never
+/// comes to rest counts only where nothing else is wrong, for that would say more.
 pub fn judge(exercise: &Exercise, start: &Cluster, answer: &Cluster) -> Verdict {
     if !is_started(start, answer) {
         return Verdict::NotStarted;
     }
+    let mut restless = None;
     for check in &exercise.checks {
         let failed = |found| Failed { check: check.id.clone(), message: check.message.clone(), found };
         match check.run(start, answer) {
             Finding::Holds => {}
             Finding::Fails(found) => return Verdict::Wrong(failed(found)),
             Finding::Late(found) => return Verdict::NotConverged(failed(found)),
+            Finding::Restless(found) => {
+                let message = Words::new("クラスタがいつまでも落ち着きません。", "The cluster never comes to rest.");
+                restless = restless.or(Some(Failed { check: check.id.clone(), message, found }));
+            }
         }
     }
-    Verdict::Passed
+    restless.map_or(Verdict::Passed, Verdict::Wrong)
 }
 
 /// True if somebody has changed something since the start: a write that a cell caused, a fault, a controller that joined,

@@ -10,7 +10,6 @@ mod emptied;
 mod etcd_key;
 mod field;
 mod field_never_below;
-mod fits;
 mod healed;
 mod kept;
 mod managers;
@@ -76,7 +75,6 @@ pub const ALL: &[Kind<dyn Property>] = &[
         name: "field-never-below",
         read: |value| Ok(Box::new(parameters::<field_never_below::FieldNeverBelow>(value)?)),
     },
-    Kind { name: "fits", read: |value| Ok(Box::new(parameters::<fits::Fits>(value)?)) },
     Kind { name: "healed-at", read: |value| Ok(Box::new(parameters::<healed::HealedAt>(value)?)) },
     Kind { name: "healers", read: |value| Ok(Box::new(parameters::<healed::Healers>(value)?)) },
     Kind { name: "kept", read: |value| Ok(Box::new(parameters::<kept::Kept>(value)?)) },
