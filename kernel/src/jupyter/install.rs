@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use jupyter_zmq_client::dirs::user_data_dir;
 use serde_json::{Value, json};
 
-use super::kernel_info::PROTOCOL_VERSION;
 use crate::exit::{Answer, Failure, Outcome};
 
 /// What notebooks call the kernel.
@@ -16,10 +15,18 @@ pub const NAME: &str = "kernetes";
 pub const DISPLAY_NAME: &str = "Kubernetes (Kernetes)";
 pub const LANGUAGE: &str = "kubernetes";
 
+/// A file of the kernelspec that the Python wheel carries.
+macro_rules! spec {
+    ($file:literal) => {
+        include_bytes!(concat!("../../wheel/data/share/jupyter/kernels/kernetes/", $file))
+    };
+}
+
+const KERNELSPEC: &[u8] = spec!("kernel.json");
 const LOGOS: [(&str, &[u8]); 3] = [
-    ("logo-svg.svg", include_bytes!("../../assets/logo.svg")),
-    ("logo-32x32.png", include_bytes!("../../assets/logo-32x32.png")),
-    ("logo-64x64.png", include_bytes!("../../assets/logo-64x64.png")),
+    ("logo-svg.svg", spec!("logo-svg.svg")),
+    ("logo-32x32.png", spec!("logo-32x32.png")),
+    ("logo-64x64.png", spec!("logo-64x64.png")),
 ];
 
 /// Tell Jupyter about the kernel
@@ -92,24 +99,21 @@ fn write_kernelspec(folder: &Path) -> Result<(), String> {
         write(name, bytes)?;
     }
     // Last, since it is what makes Jupyter look at the folder.
-    write("kernel.json", format!("{:#}\n", kernelspec(program)).as_bytes())
+    let spec = kernelspec(program).map_err(|error| format!("the kernelspec: {error}"))?;
+    write("kernel.json", format!("{spec:#}\n").as_bytes())
 }
 
-fn kernelspec(program: &str) -> Value {
-    json!({
-        "argv": [program, "kernel", "{connection_file}"],
-        "display_name": DISPLAY_NAME,
-        "language": LANGUAGE,
-        "interrupt_mode": "message",
-        "kernel_protocol_version": PROTOCOL_VERSION,
-        "env": {},
-        "metadata": {"debugger": false},
-    })
+/// The wheel's, but for where the program is.
+fn kernelspec(program: &str) -> serde_json::Result<Value> {
+    let mut spec: Value = serde_json::from_slice(KERNELSPEC)?;
+    spec["argv"] = json!([program, "kernel", "{connection_file}"]);
+    Ok(spec)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jupyter::kernel_info::PROTOCOL_VERSION;
 
     #[test]
     fn a_prefix_gets_a_kernelspec_that_starts_this_program() {
@@ -122,6 +126,8 @@ mod tests {
         let folder = prefix.join("share/jupyter/kernels/lab");
         let spec: Value = serde_json::from_slice(&fs::read(folder.join("kernel.json")).unwrap()).unwrap();
         assert_eq!(spec["argv"][0], env::current_exe().unwrap().to_str().unwrap());
+        assert_eq!((&spec["language"], &spec["display_name"]), (&json!(LANGUAGE), &json!(DISPLAY_NAME)));
+        assert_eq!(spec["kernel_protocol_version"], PROTOCOL_VERSION);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
         fs::remove_dir_all(prefix).unwrap();
     }
