@@ -5,7 +5,6 @@ pub mod lesson;
 mod machines;
 mod pictures;
 mod progress;
-mod scheduling;
 mod setup;
 #[cfg(test)]
 pub mod testing;
@@ -16,6 +15,7 @@ use cluster_core::trace::{Sequence, What};
 
 pub use self::faults::PROXY_MODES;
 use crate::output::{CellError, Sink};
+use crate::plots::{self, Plot};
 use crate::session::Session;
 use crate::settings::Language;
 use crate::text;
@@ -179,13 +179,13 @@ pub const ALL: &[Control] = &[
         name: "plot",
         usage: "%plot PICTURE [SUBJECT [SUBJECT]] [--from DURATION | --last DURATION]",
         about: (
-            "図を描く（desired、pods、contrast、causes、revisions、actors、traffic）。SUBJECT は deployment/web、pod/web、service/web、docker、app=web など",
-            "draws a picture (desired, pods, contrast, causes, revisions, actors, traffic) of deployment/web, pod/web, docker, app=web …",
+            "図を描く（名前は %help plot で）。SUBJECT は deployment/web、pod/web、service/web、docker、app=web、コントローラーなど",
+            "draws a picture (%help plot names them) of deployment/web, pod/web, docker, app=web, a controller …",
         ),
         run: pictures::plot,
         words: |session| {
-            let names = crate::plots::ALL.iter().map(|plot| plot.name.to_owned());
-            names.chain(session.object_names()).collect()
+            let names = plots::ALL.iter().map(|plot| plot.name.to_owned());
+            names.chain(session.object_names()).chain(session.component_names()).collect()
         },
     },
     Control {
@@ -350,7 +350,14 @@ pub fn find(name: &str) -> Option<&'static Control> {
 
 impl Control {
     pub fn help(&self, language: Language) -> String {
-        format!("{}\n    {}", self.usage, language.say(self.about.0, self.about.1))
+        let help = format!("{}\n    {}", self.usage, language.say(self.about.0, self.about.1));
+        if self.name != "plot" {
+            return help;
+        }
+        let picture = |plot: &Plot| vec![format!("    {}", plot.name), language.say(plot.about.0, plot.about.1).into()];
+        let pictures: Vec<Vec<String>> = plots::ALL.iter().map(picture).collect();
+        let columns = [language.say("    図", "    PICTURE"), language.say("内容", "WHAT IT SHOWS")].map(str::to_owned);
+        format!("{help}\n\n{}", text::table(&columns, &pictures))
     }
 }
 

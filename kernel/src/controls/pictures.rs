@@ -1,14 +1,20 @@
 //! Controls that show: pictures, chains of causes, the record.
 
+use cluster_core::api::Name;
 use cluster_core::clock::Time;
-use cluster_core::trace::{What, causes};
+use cluster_core::cluster::Machine;
+use cluster_core::trace::{Trace, What, causes};
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Args, duration, entry_line, scheduling};
+use super::{Args, duration, entry_line};
 use crate::output::{CellError, Output, Sink};
+use crate::plots::packing::verdict_table;
 use crate::plots::{self, Context, lives::Subject};
 use crate::session::Session;
 use crate::text;
+
+/// So many nodes are told of.
+const NODES_MAX: usize = 12;
 
 pub fn plot(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let (words, from) = match args.words.as_slice() {
@@ -21,10 +27,14 @@ pub fn plot(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
         let known: Vec<&str> = plots::ALL.iter().map(|plot| plot.name).collect();
         CellError::new("UnknownPicture", format!("there is no picture '{name}'; there are: {}", known.join(", ")))
     })?;
-    let subject = |index: usize| subjects.get(index).map(|text| Subject::parse(text)).transpose();
+    let trace = session.cluster.trace();
+    let subject = |index: usize| subjects.get(index).map(|text| subject(text, trace)).transpose();
     let wrong = |message| CellError::new("PlotError", message);
+    let used = |(name, machine): (&Name, &Machine)| (name.clone(), machine.runtime.memory_bytes());
     let context = Context {
-        trace: session.cluster.trace(),
+        trace,
+        scheduler: session.cluster.scheduler(),
+        memory_bytes: &session.cluster.machines().map(used).collect(),
         now: session.cluster.now(),
         subject: subject(0).map_err(wrong)?.unwrap_or(Subject::Everything),
         other: subject(1).map_err(wrong)?,
@@ -34,6 +44,12 @@ pub fn plot(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
     let picture = (plot.draw)(&context).map_err(wrong)?;
     sink.put(Output::Display { data: picture.bundle(), id: None });
     Ok(())
+}
+
+/// An object, or a component by its name.
+fn subject(text: &str, trace: &Trace) -> Result<Subject, String> {
+    let acts = || trace.iter().any(|entry| *entry.actor == *text);
+    Subject::parse(text).or_else(|wrong| if acts() { Ok(Subject::Actor(text.to_owned())) } else { Err(wrong) })
 }
 
 /// The moment that lies so long before another, or the beginning.
@@ -89,8 +105,13 @@ pub fn why(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resul
         }
     }
     if &*kind.kind == "Pod"
-        && let Some(nodes) = scheduling::nodes(session, &key)
+        && let Some(verdict) = session.cluster.scheduler().verdict(&key).filter(|verdict| !verdict.nodes.is_empty())
     {
+        let mut nodes = verdict_table(&verdict, session.language().is_japanese());
+        if nodes.rows.len() > NODES_MAX {
+            let hidden = nodes.rows.split_off(NODES_MAX).len();
+            nodes.rows.push(vec!["…".into(), format!("({hidden})")]);
+        }
         lines.push(format!("{target}: {}\n{nodes}", say("各ノードの判定", "what the scheduler found of each node")));
     }
     sink.put(Output::Stdout(lines.join("\n\n") + "\n"));
@@ -131,4 +152,31 @@ pub fn trace(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     let columns = ["SEQ", "TIME", "ACTOR", "WHAT", "CAUSES"].map(str::to_owned);
     sink.put(Output::Stdout(text::table(&columns, &rows) + "\n"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
+
+    #[test]
+    fn why_tells_the_points_and_the_refusals_of_each_node() {
+        let mut session = session();
+        run(&mut session, "kubectl cordon node-2");
+        run(&mut session, "kubectl run web --image=nginx");
+        let told = run(&mut session, "%why pod/web");
+        let line = |node: &str| told.lines().rev().find(|line| line.starts_with(node)).unwrap_or_default();
+        assert!(line("node-2").ends_with("refused      NodeUnschedulable: node(s) were unschedulable"), "{told}");
+        assert!(told.contains("chosen ") && told.contains("passed "), "{told}");
+        assert!(line("node-1").contains("TaintToleration 300, NodeResourcesFit "), "{told}");
+    }
+
+    #[test]
+    fn why_tells_a_pending_pod_which_plugin_refused_which_node() {
+        let mut session = session();
+        let spec = "spec: {nodeSelector: {disk: ssd}, containers: [{name: web, image: nginx}]}";
+        run(&mut session, &format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\n{spec}"));
+        let told = run(&mut session, "%why pod/web");
+        let refused = "NodeAffinity: node(s) didn't match Pod's node affinity/selector";
+        assert_eq!(told.lines().filter(|line| line.ends_with(refused)).count(), 3, "{told}");
+    }
 }

@@ -8,8 +8,7 @@ use cluster_core::trace::{Entry, RequestEntry, Sequence, Trace, What};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{FAINT, GRID, INK, RIGHT, Sheet, WIDTH, anchored, draw, style, text_width};
-use super::lives::Subject;
+use super::canvas::{FAINT, GRID, INK, RIGHT, Sheet, WIDTH, anchored, arrow, draw, style, text_width};
 use super::{Context, Picture, Table};
 
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -92,15 +91,8 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
 }
 
 /// The order that the newest coming of the subject was part of.
-fn root(context: &Context<'_>) -> Option<Sequence> {
-    let (kind, name) = match &context.subject {
-        Subject::Workload { kind, name } => (kind.as_str(), name.as_str()),
-        Subject::Pod(name) => ("Pod", name.as_str()),
-        _ => return None,
-    };
-    let made = |write: &RequestEntry| {
-        write.before.is_none() && write.kind.kind.eq_ignore_ascii_case(kind) && &*write.key.name == name
-    };
+pub fn root(context: &Context<'_>) -> Option<Sequence> {
+    let made = |write: &RequestEntry| write.before.is_none() && context.subject.names(write);
     let (first, _) = context.trace.writes().rev().find(|(_, write)| made(write))?;
     Some(first.causes.as_slice().first().copied().unwrap_or(first.sequence))
 }
@@ -151,27 +143,6 @@ fn card(sheet: &Sheet<'_>, (x, y): (i32, i32), name: &str, side: HPos) -> Drawn 
     sheet.draw(&Rectangle::new([(from, y - 15), (to, y + 15)], WHITE.filled()))?;
     sheet.draw(&Rectangle::new([(from, y - 15), (to, y + 15)], FAINT.stroke_width(1)))?;
     sheet.draw(&Text::new(name.to_owned(), ((from + to) / 2, y), anchored(13, &INK, HPos::Center, VPos::Center)))
-}
-
-/// Solid for what was written, dashed for what was heard of; the head at its end.
-fn arrow(sheet: &Sheet<'_>, from: (i32, i32), to: (i32, i32), color: RGBColor, dashed: bool) -> Drawn {
-    let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
-    let length = dx.hypot(dy).max(1.0);
-    let at = |way: f64, aside: f64| {
-        let (x, y) = (f64::from(from.0) + dx * way / length, f64::from(from.1) + dy * way / length);
-        ((x - dy * aside / length).round() as i32, (y + dx * aside / length).round() as i32)
-    };
-    let step = if dashed { 10.0 } else { length };
-    let mut way = 0.0;
-    while way < length - 8.0 {
-        let end = (way + if dashed { 6.0 } else { length }).min(length - 8.0);
-        sheet.draw(&PathElement::new(
-            vec![at(way, 0.0), at(end, 0.0)],
-            color.stroke_width(if dashed { 1 } else { 2 }),
-        ))?;
-        way += step;
-    }
-    sheet.draw(&Polygon::new(vec![to, at(length - 11.0, 5.0), at(length - 11.0, -5.0)], color.filled()))
 }
 
 fn legend(sheet: &Sheet<'_>, y: i32, japanese: bool) -> Drawn {

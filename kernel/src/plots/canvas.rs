@@ -167,6 +167,33 @@ pub fn legend(
     Ok(())
 }
 
+/// A solid or a dashed line with a head at its end.
+pub fn arrow(
+    sheet: &Sheet<'_>,
+    from: (i32, i32),
+    to: (i32, i32),
+    color: RGBColor,
+    dashed: bool,
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
+    let length = dx.hypot(dy).max(1.0);
+    let at = |way: f64, aside: f64| {
+        let (x, y) = (f64::from(from.0) + dx * way / length, f64::from(from.1) + dy * way / length);
+        ((x - dy * aside / length).round() as i32, (y + dx * aside / length).round() as i32)
+    };
+    let step = if dashed { 10.0 } else { length };
+    let mut way = 0.0;
+    while way < length - 8.0 {
+        let end = (way + if dashed { 6.0 } else { length }).min(length - 8.0);
+        sheet.draw(&PathElement::new(
+            vec![at(way, 0.0), at(end, 0.0)],
+            color.stroke_width(if dashed { 1 } else { 2 }),
+        ))?;
+        way += step;
+    }
+    sheet.draw(&Polygon::new(vec![to, at(length - 11.0, 5.0), at(length - 11.0, -5.0)], color.filled()))
+}
+
 /// About how wide a text is, without a font at hand.
 pub fn text_width(text: &str, size: i32) -> i32 {
     let units: i32 = text.chars().map(|letter| if letter.is_ascii() { 56 } else { 100 }).sum();

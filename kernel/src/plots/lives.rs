@@ -101,6 +101,8 @@ pub enum Subject {
     Pod(String),
     /// Pods with a label.
     Label(String, String),
+    /// A component.
+    Actor(String),
 }
 
 impl Subject {
@@ -142,7 +144,21 @@ impl Subject {
             Subject::Workload { kind, name } => life.group == format!("{}/{name}", kind.to_lowercase()),
             Subject::Pod(prefix) => life.group == "pod" && life.name.starts_with(prefix.as_str()),
             Subject::Label(label, value) => life.labels.get(label) == Some(value),
+            Subject::Actor(_) => false,
         }
+    }
+
+    /// True for a request about the very object of that kind and name.
+    pub fn names(&self, request: &RequestEntry) -> bool {
+        let (kind, name) = match self {
+            Subject::Workload { kind, name } => (kind.as_str(), name.as_str()),
+            Subject::Pod(name) => ("Pod", name.as_str()),
+            _ => return false,
+        };
+        let known = [&request.kind.kind, &request.kind.resource, &request.kind.singular];
+        let is_kind = known.iter().any(|word| word.eq_ignore_ascii_case(kind))
+            || request.kind.short_names.iter().any(|word| word.eq_ignore_ascii_case(kind));
+        is_kind && *request.key.name == *name
     }
 }
 
@@ -155,6 +171,7 @@ impl std::fmt::Display for Subject {
             Subject::Workload { kind, name } => write!(f, "{}/{name}", kind.to_lowercase()),
             Subject::Pod(prefix) => write!(f, "pod/{prefix}"),
             Subject::Label(label, value) => write!(f, "{label}={value}"),
+            Subject::Actor(name) => f.write_str(name),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures of the trace: SVG with words for those who can't see it, and a table of the same facts.
 //!
-//! A picture is one file and one line in [`ALL`]. It reads the trace and nothing else.
+//! A picture is one file and one line in [`ALL`]. It reads the trace, and little else that leaves none there.
 
 pub mod actors;
 pub mod canvas;
@@ -9,10 +9,18 @@ mod contrast;
 mod desired;
 mod gantt;
 pub mod lives;
+mod owners;
+pub mod packing;
+mod queue;
 mod revisions;
+mod sequence;
 mod traffic;
 
+use std::collections::BTreeMap;
+
+use cluster_core::api::Name;
 use cluster_core::clock::Time;
+use cluster_core::scheduler::Scheduler;
 use cluster_core::trace::Trace;
 use serde_json::Value;
 
@@ -59,6 +67,27 @@ pub const ALL: &[Plot] = &[
         about: ("Service への通信の行き先", "where the traffic to a Service went"),
         draw: traffic::plot,
     },
+    Plot {
+        name: "packing",
+        about: (
+            "ノードの資源と Pod の要求、スケジューラーの判定",
+            "what nodes offer, what pods request, what the scheduler found",
+        ),
+        draw: packing::plot,
+    },
+    Plot {
+        name: "sequence",
+        about: ("だれがだれに接続し、何を頼んだか", "who connected to whom, and asked for what"),
+        draw: sequence::plot,
+    },
+    Plot {
+        name: "queue", about: ("コントローラーの作業キュー", "a controller's work queue"), draw: queue::plot
+    },
+    Plot {
+        name: "owners",
+        about: ("どのフィールドをだれが管理するか", "who manages which fields"),
+        draw: owners::plot,
+    },
 ];
 
 pub fn find(name: &str) -> Option<&'static Plot> {
@@ -69,6 +98,10 @@ pub fn find(name: &str) -> Option<&'static Plot> {
 #[derive(Clone)]
 pub struct Context<'a> {
     pub trace: &'a Trace,
+    /// For what it found when it last looked for a pod's node.
+    pub scheduler: &'a Scheduler,
+    /// The memory that is in use on each machine.
+    pub memory_bytes: &'a BTreeMap<Name, u64>,
     pub now: Time,
     pub subject: Subject,
     /// The other side of a contrast.

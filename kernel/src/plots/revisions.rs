@@ -144,7 +144,7 @@ fn concerns(subject: &Subject, write: &RequestEntry) -> bool {
     };
     match subject {
         Subject::Everything => true,
-        Subject::Docker(_) => false,
+        Subject::Docker(_) | Subject::Actor(_) => false,
         Subject::Workload { name, .. } | Subject::Pod(name) => named(name),
         Subject::Label(label, value) => {
             let labels = write.object().and_then(|object| object.metadata().labels.as_ref());
