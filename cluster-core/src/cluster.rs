@@ -3,6 +3,7 @@
 mod bootstrap;
 pub mod containers;
 mod faults;
+mod mirror;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The program `kernetes`: Jupyter, cell languages, kubectl, plots, grading, around a cluster-core cluster.
 
+pub mod away;
 pub mod bench;
 pub mod commands;
 pub mod controls;

@@ -11,6 +11,7 @@ use cluster_core::cluster::Pause;
 use cluster_core::trace::{RequestEntry, Sequence};
 use cluster_core::{Cluster, Config};
 
+use crate::away::Away;
 use crate::commands::files::{Files, Folder};
 use crate::controls::lesson::Lesson;
 use crate::language;
@@ -23,6 +24,10 @@ use crate::story;
 
 /// How much virtual time a cell waits for the cluster to settle.
 const SETTLE_SECONDS_MAX: u64 = 60;
+/// How long a real cluster is waited for: until it first moves, and then until it moves no more.
+const STIR: Duration = Duration::from_millis(400);
+const QUIET: Duration = Duration::from_secs(2);
+const GLANCE: Duration = Duration::from_millis(100);
 /// A wait shows how far it is when it has been asked so often whether to go on. Not after a time by the wall clock:
 /// whether there is a bar must not depend on how fast the machine is.
 const PROGRESS_AFTER_ASKED: usize = 1000;
@@ -35,7 +40,10 @@ const CHECKPOINTS_MAX: usize = 100;
 
 pub struct Session {
     pub settings: Settings,
+    /// The simulated cluster, or the mirror of the one that is `away`.
     pub cluster: Cluster,
+    /// The real cluster that cells speak to.
+    pub away: Option<Away>,
     /// The exercise that is under way.
     pub lesson: Option<Lesson>,
     pub rust: RustCells,
@@ -81,6 +89,7 @@ impl Session {
             told: cluster.trace().next_sequence(),
             cell: (0, cluster.now()),
             cluster,
+            away: None,
             settings,
             lesson: None,
             rust: RustCells::new(),
@@ -133,6 +142,10 @@ impl Session {
             };
             return Err(CellError::new("TooLarge", message));
         }
+        if let Some(away) = &mut self.away {
+            away.take_in(&mut self.cluster, Duration::ZERO);
+            away.remote.forget_kinds();
+        }
         if self.checkpoints.len() >= CHECKPOINTS_MAX {
             self.checkpoints.remove(0);
         }
@@ -155,6 +168,9 @@ impl Session {
 
     /// Lets time run until nothing but periodic work is left, for 60 virtual seconds at most.
     pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), CellError> {
+        if self.away.is_some() {
+            return self.follow(Duration::from_secs(SETTLE_SECONDS_MAX), Some(STIR), sink);
+        }
         let mut progress = self.bar(Duration::from_secs(SETTLE_SECONDS_MAX));
         let pause = self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |cluster| {
             progress.show(cluster.now(), sink);
@@ -166,6 +182,9 @@ impl Session {
 
     /// Lets this much virtual time pass, and says what happened.
     pub fn advance(&mut self, by: Duration, sink: &mut dyn Sink) -> Result<(), CellError> {
+        if self.away.is_some() {
+            return self.follow(by, None, sink);
+        }
         let mut progress = self.bar(by);
         let pause = self.cluster.advance(by, |cluster| {
             progress.show(cluster.now(), sink);
@@ -236,6 +255,56 @@ impl Session {
 
     pub fn is_complete(&self, code: &str) -> Completeness {
         if code.trim().is_empty() { Completeness::Complete } else { language::of(code).is_complete(code) }
+    }
+}
+
+/// To a real cluster, and back.
+impl Session {
+    /// From now on cells speak to another cluster, of which there is a mirror.
+    pub fn go_away(&mut self, away: Away, mirror: Cluster) {
+        self.arrive(mirror);
+        self.away = Some(away);
+    }
+
+    /// Back to the simulated cluster, as it was left.
+    pub fn come_back(&mut self) {
+        if let Some(away) = self.away.take() {
+            self.arrive(away.simulation);
+        }
+    }
+
+    /// Goes on in another cluster: nothing leads back to what cells did in the one before.
+    pub fn arrive(&mut self, cluster: Cluster) {
+        self.applied.clear();
+        self.checkpoints.clear();
+        self.told = cluster.trace().next_sequence();
+        self.cell = (0, cluster.now());
+        self.cluster = cluster;
+    }
+
+    /// Does what is due next, if that is before a moment; of a real cluster, waits a little. False if nothing is due.
+    pub fn step_before(&mut self, deadline: Time) -> bool {
+        let Some(away) = &mut self.away else { return self.cluster.step_before(deadline) };
+        away.take_in(&mut self.cluster, GLANCE);
+        true
+    }
+
+    /// Waits while the real cluster works: until it has been quiet, if it is said how soon it must begin.
+    fn follow(&mut self, limit: Duration, stir: Option<Duration>, sink: &mut dyn Sink) -> Result<(), CellError> {
+        let start = Instant::now();
+        let mut quiet = stir.map(|stir| start + stir);
+        while start.elapsed() < limit && quiet.is_none_or(|quiet| Instant::now() < quiet) {
+            if sink.interrupted() {
+                self.tell(sink);
+                return Err(self.interrupted());
+            }
+            let Some(away) = &mut self.away else { break };
+            if away.take_in(&mut self.cluster, GLANCE) > 0 {
+                quiet = quiet.map(|_| Instant::now() + QUIET);
+            }
+        }
+        self.tell(sink);
+        Ok(())
     }
 }
 

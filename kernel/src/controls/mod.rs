@@ -1,5 +1,6 @@
 //! The lab's controls: what a `%` line does. A control is one line in [`ALL`] and a function in the file of its topic.
 
+pub mod cluster;
 mod faults;
 pub mod lesson;
 mod machines;
@@ -240,6 +241,16 @@ pub const ALL: &[Control] = &[
         words: |session| session.component_names(),
     },
     Control {
+        name: "cluster",
+        usage: "%cluster [use KUBECONFIG [CONTEXT] | sim]",
+        about: (
+            "セルの相手を、本物のクラスタ（use）かシミュレーション（sim）にする",
+            "lets cells speak to a real cluster (use), or to the simulated one again (sim)",
+        ),
+        run: cluster::cluster,
+        words: |_| ["use", "sim"].map(str::to_owned).to_vec(),
+    },
+    Control {
         name: "seed",
         usage: "%seed N",
         about: ("種を変えてクラスタを作り直す", "makes the cluster anew with another seed"),
@@ -404,6 +415,7 @@ pub fn run(line: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(),
         }
         return Err(CellError::new("UnknownControl", message));
     };
+    cluster::possible(control.name, session)?;
     let args = Args { control, text: rest, words: rest.split_whitespace().collect() };
     (control.run)(&args, session, sink)
 }

@@ -39,7 +39,7 @@ pub fn until(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
         if looked_at.replace(revision) != Some(revision) && holds(&session.cluster) {
             break true;
         }
-        if session.cluster.now() >= deadline || !session.cluster.step_before(deadline) {
+        if session.cluster.now() >= deadline || !session.step_before(deadline) {
             break holds(&session.cluster);
         }
         if sink.interrupted() {

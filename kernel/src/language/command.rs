@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use cluster_core::api::kind::KindRef;
 
-use super::caller::Caller;
+use super::caller;
 use super::{Language, word_at};
 use crate::commands::{self, Context, Stream};
 use crate::controls;
@@ -147,8 +147,10 @@ fn run_script(script: &str, session: &mut Session, sink: &mut dyn Sink) -> Resul
         // Asked by the programs that wait, and written to between them.
         let sink = RefCell::new(&mut *sink);
         let interrupted = || sink.borrow().interrupted();
-        let mut caller = Caller::new(&mut session.cluster, cause, &interrupted);
-        let mut context = Context::new(&mut caller, session.files.as_mut());
+        let namespace = session.away.as_ref().map(|away| away.namespace.clone());
+        let mut api = caller::api(&mut session.cluster, session.away.as_mut(), cause, &interrupted);
+        let mut context = Context::new(api.as_mut(), session.files.as_mut());
+        context.namespace = namespace.unwrap_or(context.namespace);
         context.language = language.code().to_owned();
         commands::shell::run(script, &mut context, &mut |stream, written| {
             sink.borrow_mut().put(match stream {

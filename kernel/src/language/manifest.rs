@@ -1,7 +1,6 @@
 //! Manifest cells: a wish, as YAML or JSON. The objects of a cell are its own set: run the cell again after an edit, and
 //! what changed is changed, what left the cell is pruned.
 
-use cluster_core::Cluster;
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::object::Object;
@@ -10,8 +9,8 @@ use cluster_core::api::schema::Schema;
 use cluster_core::api::status::{Cause, Status};
 use serde_json::Value;
 
-use super::caller::Caller;
-use super::{Language, first_line};
+use super::{Language, caller, first_line};
+use crate::commands::Api;
 use crate::commands::kubectl::declare;
 use crate::output::{CellError, Completeness, Completion, MimeBundle, Output, Sink};
 use crate::session::Session;
@@ -43,14 +42,20 @@ impl Language for Manifest {
         if items.is_empty() {
             return Ok(());
         }
-        // Tried on a fork first: a cell with one wrong object changes nothing.
+        // Tried first, on a fork or as a dry run: a cell with one wrong object changes nothing.
         let mut trial = session.cluster.clone();
         let mut problems = Vec::new();
+        let namespace = session.away.as_ref().map_or("default", |away| &away.namespace).to_owned();
+        let dry_run = session.away.is_some();
         for item in &items {
             if sink.interrupted() {
                 return Err(session.interrupted());
             }
-            problems.extend(item.apply(&mut trial, 0).err());
+            if dry_run && item.needs_another(&items) {
+                continue;
+            }
+            let mut api = caller::api(&mut trial, session.away.as_mut(), 0, &|| false);
+            problems.extend(item.apply(api.as_mut(), &namespace, dry_run).err());
         }
         if !problems.is_empty() {
             return Err(refusal(code, &problems));
@@ -61,7 +66,10 @@ impl Language for Manifest {
             if sink.interrupted() {
                 return Err(session.interrupted());
             }
-            let applied = item.apply(&mut session.cluster, cause).map_err(|problem| refusal(code, &[problem]))?;
+            let applied = {
+                let mut api = caller::api(&mut session.cluster, session.away.as_mut(), cause, &|| false);
+                item.apply(api.as_mut(), &namespace, false).map_err(|problem| refusal(code, &[problem]))?
+            };
             sink.put(Output::Stdout(format!("{} {}\n", applied.name, applied.verb)));
             set.push((applied.kind, applied.key));
         }
@@ -144,8 +152,22 @@ impl<'a> Item<'a> {
         Problem { item: self, message: message.into(), fields }
     }
 
-    fn apply(&'a self, cluster: &mut Cluster, cause: u64) -> Result<Applied, Problem<'a>> {
-        let kind = self.kind(cluster)?;
+    /// A namespace or a kind that the same cell makes: a dry run of this object alone would not find it.
+    fn needs_another(&self, items: &[Item<'_>]) -> bool {
+        let text = |item: &Item<'_>, path: &str| {
+            item.value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let (namespace, kind) = (text(self, "/metadata/namespace"), text(self, "/kind"));
+        items.iter().any(|other| match text(other, "/kind").as_str() {
+            "Namespace" => !namespace.is_empty() && text(other, "/metadata/name") == namespace,
+            "CustomResourceDefinition" => text(other, "/spec/names/kind") == kind,
+            _ => false,
+        })
+    }
+
+    fn apply(&'a self, api: &mut dyn Api, namespace: &str, dry_run: bool) -> Result<Applied, Problem<'a>> {
+        let kinds = api.kinds().map_err(|status| self.problem(status.message, Vec::new()))?;
+        let kind = self.kind(&kinds)?;
         // Types first, so that all of an object's wrong types are told by place.
         if let Err(error) = Object::from_json(&kind, self.value.clone()) {
             let path = known_part(&kind, &error.path);
@@ -157,14 +179,15 @@ impl<'a> Item<'a> {
             return Err(self.problem(message.clone(), vec![(path.to_owned(), message)]));
         }
         let metadata = |field: &str| self.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
-        let namespace = if kind.namespaced { metadata("namespace").unwrap_or("default") } else { "" };
+        let namespace = if kind.namespaced { metadata("namespace").unwrap_or(namespace) } else { "" };
         let key = Key::new(namespace, metadata("name").unwrap_or_default());
         let options = Options {
             field_manager: "kubectl-client-side-apply".into(),
             field_validation: FieldValidation::Strict,
+            dry_run,
             ..Options::default()
         };
-        match declare::apply(&mut Caller::new(cluster, cause, &|| false), &kind, &key, self.value, &options) {
+        match declare::apply(api, &kind, &key, self.value, &options) {
             Ok((object, verb)) => {
                 let name = kind.qualified_name(&object.key.name);
                 Ok(Applied { key: object.key.clone(), name, verb, kind })
@@ -173,7 +196,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    fn kind(&'a self, cluster: &Cluster) -> Result<KindRef, Problem<'a>> {
+    fn kind(&'a self, kinds: &[KindRef]) -> Result<KindRef, Problem<'a>> {
         if !self.value.is_object() {
             return Err(self.problem(
                 "expected an object with apiVersion, kind and metadata",
@@ -193,9 +216,10 @@ impl<'a> Item<'a> {
             (None, _) => return Err(self.missing("apiVersion")),
             (_, None) => return Err(self.missing("kind")),
         };
-        cluster.kind(api_version, kind).cloned().ok_or_else(|| {
+        let is = |known: &&KindRef| *known.kind == *kind && known.api_version() == api_version;
+        kinds.iter().find(is).cloned().ok_or_else(|| {
             let mut message = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
-            let nearest = cluster.kinds().filter(|known| known.allows("create")).min_by_key(|known| {
+            let nearest = kinds.iter().filter(|known| known.allows("create")).min_by_key(|known| {
                 let versions = strsim::levenshtein(&known.api_version(), api_version);
                 strsim::levenshtein(&known.kind, kind) * 3 + versions
             });
@@ -335,7 +359,11 @@ fn prune(set: Vec<(KindRef, Key)>, session: &mut Session, sink: &mut dyn Sink) -
         let mut request = Request::new(&"kubectl".into(), Verb::Delete, &kind, key.clone());
         request.options.propagation = Some(Propagation::Background);
         let request = request.because("no longer in the cell").caused_by(session.cell_sequence().into());
-        match session.cluster.request(request) {
+        let answered = match &mut session.away {
+            Some(away) => away.remote.request(request),
+            None => session.cluster.request(request),
+        };
+        match answered {
             Ok(_) => sink.put(Output::Stdout(format!("{} pruned\n", kind.qualified_name(&key.name)))),
             Err(status) if status.is_not_found() => {}
             Err(status) => return Err(CellError::new(status.reason, status.message)),

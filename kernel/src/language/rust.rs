@@ -21,6 +21,7 @@ impl Language for Rust {
     }
 
     fn run(&self, code: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+        crate::controls::cluster::possible("rust", session)?;
         session.run_rust(source(code), sink)
     }
 

@@ -1,6 +1,7 @@
 //! `%%static NODE` cells: the manifest of a static pod, put into the folder that the node's kubelet watches.
 
 use super::{Language, manifest};
+use crate::controls;
 use crate::output::{CellError, Completeness, Output, Sink};
 use crate::session::Session;
 use crate::yaml;
@@ -28,6 +29,7 @@ impl Language for StaticPod {
     }
 
     fn run(&self, code: &str, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+        controls::cluster::possible("static", session)?;
         let usage = || CellError::new("UsageError", USAGE);
         let (node, text) = parts(code).filter(|(node, _)| !node.is_empty()).ok_or_else(usage)?;
         let documents = yaml::read(&text).map_err(|error| manifest::syntax_error(code, &error))?;

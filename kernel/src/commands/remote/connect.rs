@@ -2,32 +2,55 @@
 //! <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>
 
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use super::Remote;
-use crate::commands::kubectl::Parsed;
+use crate::commands::kubectl::{self, Parsed};
 
 /// Where kubectl looks when nothing says where the server is.
 const NOWHERE: &str = "http://localhost:8080";
+/// In a cell, for a watch or a log that is followed.
+const QUIET_MAX: Duration = Duration::from_secs(10);
 
 /// The server that the flags mean, or else `KUBECONFIG`, or else `~/.kube/config`; and the namespace that it says.
 ///
 /// # Errors
 /// What kubectl says after `error: `.
 pub fn connect(flags: &Parsed) -> Result<(Remote, String), String> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
-    let (client, address, namespace) = runtime.block_on(async {
+    connected(async {
         let mut config = config(flags).await?;
         adjust(&mut config, flags)?;
-        let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let namespace = config.default_namespace.clone();
-        let client = Client::try_from(config).map_err(|error| error.to_string())?;
-        Ok::<_, String>((client, address, namespace))
+        Ok(config)
+    })
+}
+
+/// What a cell uses: the server of a kubeconfig, by its current context or another.
+///
+/// # Errors
+/// What kubectl says after `error: `.
+pub fn open(kubeconfig: &str, context: Option<&str>) -> Result<(Remote, String), String> {
+    let mut words = vec![format!("--kubeconfig={kubeconfig}")];
+    words.extend(context.map(|context| format!("--context={context}")));
+    let (remote, namespace) = connect(&kubectl::global_flags(&words))?;
+    Ok((Remote { quiet_max: Some(QUIET_MAX), ..remote }, namespace))
+}
+
+fn connected(config: impl Future<Output = Result<Config, String>>) -> Result<(Remote, String), String> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let (client, config) = runtime.block_on(async {
+        let config = config.await?;
+        let client = Client::try_from(config.clone()).map_err(|error| error.to_string())?;
+        Ok::<_, String>((client, config))
     })?;
-    Ok((Remote { runtime, client, address, kinds: Vec::new() }, namespace))
+    let address = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    let namespace = config.default_namespace.clone();
+    let (kinds, stopped) = (Vec::new(), Arc::default());
+    Ok((Remote { runtime, client, config, address, kinds, quiet_max: None, stopped }, namespace))
 }
 
 async fn config(flags: &Parsed) -> Result<Config, String> {

@@ -8,9 +8,12 @@ pub mod command;
 mod connect;
 mod discovery;
 mod forward;
+pub mod observe;
 mod path;
 
 use std::io::{Error as IoError, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, Request as HttpRequest, StatusCode};
@@ -24,9 +27,9 @@ use cluster_core::runtime::shell::Exec;
 use futures_util::io::AsyncBufReadExt;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Client;
 use kube::api::{AttachParams, LogParams};
 use kube::client::Body;
+use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
@@ -39,16 +42,46 @@ const CHUNK: usize = 500;
 const JSON: &str = "application/json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
+pub use connect::open;
+
 pub struct Remote {
     runtime: Runtime,
     client: Client,
+    config: Config,
     /// `https://127.0.0.1:6443`
     address: String,
     /// Empty until somebody asks.
     kinds: Vec<KindRef>,
+    /// Where nobody can press Ctrl-C, a watch and a log that is followed end when nothing has come for so long.
+    quiet_max: Option<Duration>,
+    /// Nobody wants to see more of what comes now.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Remote {
+    /// Watches on all objects of these kinds.
+    pub fn observe(&self, kinds: Vec<KindRef>) -> observe::Observer {
+        observe::Observer::start(self.config.clone(), kinds)
+    }
+
+    /// Asks the server anew which kinds there are, the next time that it matters.
+    pub fn forget_kinds(&mut self) {
+        self.kinds.clear();
+    }
+
+    /// Set it, and a watch or a log that is followed ends with what came last.
+    pub fn stopper(&self) -> Arc<AtomicBool> {
+        self.stopped.clone()
+    }
+
+    /// Waits for something that comes over a connection. `None` if it takes too long.
+    async fn patiently<T>(&self, coming: impl Future<Output = T>) -> Option<T> {
+        match self.quiet_max {
+            Some(limit) => tokio::time::timeout(limit, coming).await.ok(),
+            None => Some(coming.await),
+        }
+    }
+
     /// Sends a request, a list of several pieces piece by piece, and hands each answer to `take`, which tells where
     /// the list goes on.
     fn ask(
@@ -105,12 +138,16 @@ impl Remote {
                 return Err(answer::refusal(head.status, &serde_json::from_slice(&bytes).unwrap_or_default()));
             }
             let mut rest = Vec::new();
-            while let Some(frame) = body.frame().await {
+            self.stopped.store(false, Ordering::Relaxed);
+            while let Some(Some(frame)) = self.patiently(body.frame()).await {
                 let frame = frame.map_err(|error| self.unreachable(&error))?;
                 rest.extend_from_slice(frame.data_ref().map(|bytes| &bytes[..]).unwrap_or_default());
                 while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = rest.drain(..=end).collect();
                     take(&line)?;
+                    if self.stopped.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
                 }
             }
             if rest.is_empty() { Ok(()) } else { take(&rest) }
@@ -246,7 +283,12 @@ impl Api for Remote {
         let done = self.runtime.block_on(async {
             let mut stream = pods.log_stream(&pod.name, &params).await?;
             let mut line = Vec::new();
-            while stream.read_until(b'\n', &mut line).await.map_err(kube::Error::ReadEvents)? > 0 {
+            self.stopped.store(false, Ordering::Relaxed);
+            while !self.stopped.load(Ordering::Relaxed) {
+                let Some(read) = self.patiently(stream.read_until(b'\n', &mut line)).await else { break };
+                if read.map_err(kube::Error::ReadEvents)? == 0 {
+                    break;
+                }
                 write(&String::from_utf8_lossy(&line));
                 line.clear();
             }
