@@ -47,11 +47,11 @@ fn prove(exercise: &Exercise) -> Vec<String> {
     for seed in SEEDS {
         let Replay { verdict, .. } = replay(exercise, &[], seed, Language::Ja);
         expect("no answer", seed, &verdict, verdict == Verdict::NotStarted);
-        for (name, cells) in &exercise.answers.right {
+        for (name, cells) in exercise.answers.right.iter().filter(|(_, cells)| !are_rust(cells)) {
             let verdict = answer(exercise, cells, seed);
             expect(name, seed, &verdict, verdict == Verdict::Passed);
         }
-        for (name, wrong) in &exercise.answers.wrong {
+        for (name, wrong) in exercise.answers.wrong.iter().filter(|(_, wrong)| !are_rust(&wrong.cells)) {
             let verdict = answer(exercise, &wrong.cells, seed);
             let fails_as_named = matches!(&verdict, Verdict::Wrong(failed) if failed.check == wrong.fails);
             expect(name, seed, &verdict, fails_as_named);
@@ -59,6 +59,11 @@ fn prove(exercise: &Exercise) -> Vec<String> {
     }
     println!("{}: {:.1} s", exercise.id, begun.elapsed().as_secs_f64());
     told
+}
+
+/// Controllers are proved in `kernel/src/search/answers.rs`, where they are compiled.
+fn are_rust(cells: &[String]) -> bool {
+    cells.iter().any(|cell| cell.starts_with("%%rust"))
 }
 
 /// Answers as a learner does, in Japanese, who reads things off outputs; then grades the cells that were typed on a fresh

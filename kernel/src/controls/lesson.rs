@@ -116,6 +116,13 @@ fn markdown(words: &str) -> MimeBundle {
 #[cfg(test)]
 mod tests {
     use crate::controls::testing::{run, session};
+    use crate::rust_cells::native;
+    use crate::session::Session;
+    use crate::settings::Language;
+
+    mod only_grows {
+        include!("../../../notebooks/exercises/25-own-replica-set/answers/only-grows.rs");
+    }
 
     #[test]
     fn a_learner_begins_asks_and_answers() {
@@ -147,5 +154,32 @@ mod tests {
         run(&mut session, "%check");
         let after = (session.cluster.revision(), session.cluster.now(), session.cluster.trace().len() - 2);
         assert_eq!(after, before);
+    }
+    /// As a `%%rust` cell does with `run("pool-controller", Answer)`.
+    fn join(session: &mut Session) {
+        let kinds: Vec<_> = session.cluster.kinds().cloned().collect();
+        session.cluster.join(native("pool-controller", only_grows::Answer, kinds.iter()).unwrap());
+    }
+
+    #[test]
+    fn a_controller_is_answered_with_the_schedule_that_breaks_it() {
+        let mut session = session();
+        run(&mut session, "%exercise 25");
+        let begun = run(&mut session, "%check");
+        assert_eq!(
+            begun,
+            "- converges\n- leaves-others-alone\n- remembers-nothing\n- comes-to-rest\n- does-no-harm\nnothing has been changed yet\n"
+        );
+        join(&mut session);
+        let told = run(&mut session, "%check");
+        assert!(told.starts_with("✗ converges\n- leaves-others-alone\n- remembers-nothing\n"), "{told}");
+        assert!(told.contains("Found: Pool web has "), "{told}");
+        assert!(told.contains(". the next edit: scale to 1\n"), "{told}");
+        assert!(told.contains(". pool-controller writes: create Pod web-0 (too few Pods)\n"), "{told}");
+        session.settings.language = Language::Ja;
+        let told = run(&mut session, "%check");
+        assert!(told.contains("見つかったもの: Pool web のPodが1個のはずなのに"), "{told}");
+        assert!(told.contains(". 次の操作: 1つにする\n"), "{told}");
+        assert!(told.contains(". pool-controller が書く: create Pod web-0 (too few Pods)\n"), "{told}");
     }
 }

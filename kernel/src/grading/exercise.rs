@@ -42,6 +42,12 @@ pub const SOURCES: &[(&str, &str)] = &[
     source!("22-two-writers"),
     source!("23-whose-field"),
     source!("24-cut-off"),
+    source!("25-own-replica-set"),
+    source!("26-certificates-that-last"),
+    source!("27-secrets-from-a-vault"),
+    source!("28-after-you-left"),
+    source!("29-quiet-loop"),
+    source!("30-two-small-loops"),
 ];
 
 #[derive(Debug, Deserialize)]

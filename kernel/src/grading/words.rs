@@ -22,7 +22,25 @@ impl Words {
         Words { ja: text.clone(), en: text }
     }
 
+    /// This, and something more about it: `scale to 2: done`.
+    pub fn and(&self, more: &Words) -> Words {
+        Words::new(format!("{}: {}", self.ja, more.ja), format!("{}: {}", self.en, more.en))
+    }
+
     pub fn say(&self, language: Language) -> &str {
         language.say(&self.ja, &self.en)
+    }
+}
+
+impl From<&str> for Words {
+    fn from(text: &str) -> Words {
+        Words::same(text)
+    }
+}
+
+/// Japanese and English.
+impl From<(&str, &str)> for Words {
+    fn from((ja, en): (&str, &str)) -> Words {
+        Words::new(ja, en)
     }
 }

@@ -20,6 +20,8 @@ pub mod scenarios;
 mod shrink;
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod mutants;
 
 pub use action::Action;

@@ -92,18 +92,16 @@ pub fn story(task: &Task, failure: &Failure) -> Story {
 /// One action and what it writes: `pool-controller writes: create ConfigMap web-0 (too few)`.
 fn line(lab: &mut Lab<'_>, action: &Action) -> Words {
     let mut words = action.words(&lab.task.names);
-    let mut add = |text: String| {
-        words = Words::new(format!("{}: {text}", words.ja), format!("{}: {text}", words.en));
-    };
+    let mut add = |more: Words| words = words.and(&more);
     match action {
         Action::Edit => {
             if let Some(edit) = lab.task.scenario.edits.get(lab.edits) {
-                add(edit.name.to_owned());
+                add(edit.name.clone());
             }
         }
         Action::Write { part, .. } => {
             if let Some(write) = lab.parts[*part].run.as_ref().and_then(|run| run.write()) {
-                add(request(&write.request));
+                add(Words::same(request(&write.request)));
             }
         }
         _ => {}
@@ -115,7 +113,7 @@ fn line(lab: &mut Lab<'_>, action: &Action) -> Words {
         let writes = lab.cluster.trace().writes().filter(|(entry, _)| entry.sequence >= next);
         for (entry, write) in writes {
             let name = write.object().map_or(&write.key.name, |object| &object.key.name);
-            add(format!("{} {} {} {name}", entry.actor, write.verb.as_str(), write.kind.kind));
+            add(Words::same(format!("{} {} {} {name}", entry.actor, write.verb.as_str(), write.kind.kind)));
         }
     }
     words

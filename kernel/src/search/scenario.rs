@@ -75,7 +75,7 @@ impl Scenario {
 #[derive(Clone, Debug)]
 pub struct Edit {
     /// In a few words: `scale to 2`.
-    pub name: &'static str,
+    pub name: Words,
     pub act: Act,
     /// It disturbs what controllers have made, rather than ask for something else.
     pub disturbs: bool,
@@ -96,12 +96,12 @@ pub enum Act {
 }
 
 impl Edit {
-    pub fn new(name: &'static str, act: Act) -> Edit {
-        Edit { name, act, disturbs: false }
+    pub fn new(name: impl Into<Words>, act: Act) -> Edit {
+        Edit { name: name.into(), act, disturbs: false }
     }
 
-    pub fn disturbance(name: &'static str, act: Act) -> Edit {
-        Edit { name, act, disturbs: true }
+    pub fn disturbance(name: impl Into<Words>, act: Act) -> Edit {
+        Edit { name: name.into(), act, disturbs: true }
     }
 }
 

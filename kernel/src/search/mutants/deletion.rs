@@ -132,7 +132,7 @@ pub fn never_created() -> Case {
         scenario: deleted_pool(),
         right: vec![Loop::new(DATABASES, clean_up)],
         wrong: vec![Loop::new(DATABASES, waits_for_it)],
-        breaks: "deletion",
+        breaks: "lets-go",
     }
 }
 

@@ -110,6 +110,8 @@ pub fn set_free() -> Case {
                 Edit::disturbance("set the child free", Act::Patch(free)),
                 Edit::new("scale to 0", Act::Patch(pool("web", json!({"size": 0})))),
             ],
+            // If it is set free too early, it is not there yet, and then it is never free.
+            confluent: false,
             ..Scenario::new("a child that is set free")
         },
         right: vec![Loop::new(watch_config_maps, scaled::<true>)],

@@ -19,10 +19,14 @@ fn checked<const RIGHT: bool>(key: &Key, view: &View, now: Time) -> Plan {
 /// A status with the moment of the last look: each look makes another one.
 pub fn fresh_timestamp() -> Case {
     Case {
-        scenario: Scenario { start: vec![pool("web", json!({}))], ..Scenario::new("a moment in the status") },
+        scenario: Scenario {
+            start: vec![pool("web", json!({}))],
+            horizon: Duration::from_secs(60),
+            ..Scenario::new("a moment in the status")
+        },
         right: vec![Loop::new(pool_with_config_maps, checked::<true>)],
         wrong: vec![Loop::new(pool_with_config_maps, checked::<false>)],
-        breaks: "quiescent",
+        breaks: "no-hot-loop",
     }
 }
 
@@ -115,7 +119,7 @@ pub fn stuck_generation() -> Case {
         scenario: Scenario { ready: Some(|_, _| true), ..resized() },
         right: vec![Loop::new(pool_with_config_maps, |key, view, _| reported(key, view, Tells::Truth))],
         wrong: vec![Loop::new(pool_with_config_maps, |key, view, _| reported(key, view, Tells::Changes))],
-        breaks: "honest-status",
+        breaks: "observed-generation",
     }
 }
 

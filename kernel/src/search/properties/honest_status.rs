@@ -1,10 +1,9 @@
-//! `Ready` with `observedGeneration` g says that generation g was met at some moment between read and write; and in the
-//! end the status speaks of the newest generation.
+//! `Ready` with `observedGeneration` g says that generation g was met at some moment between read and write.
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status>
 
 use cluster_core::api::object::Object;
 
-use super::{Property, Rest, Written, named};
+use super::{Property, Written, named};
 use crate::grading::words::Words;
 
 pub struct HonestStatus;
@@ -47,29 +46,6 @@ impl Property for HonestStatus {
         }
         Ok(())
     }
-
-    fn at_rest(&self, rest: &Rest<'_>) -> Result<(), Words> {
-        if rest.lab.task.scenario.ready.is_none() {
-            return Ok(());
-        }
-        let store = rest.lab.cluster.store();
-        let Some(main) = rest.lab.task.subjects.first().and_then(|subject| subject.main()) else { return Ok(()) };
-        for object in store.list(main, "") {
-            let generation = object.metadata().generation.unwrap_or(0);
-            let observed = observed(object);
-            if observed != Some(generation) {
-                let (name, observed) =
-                    (named(object), observed.map_or("-".to_owned(), |observed| observed.to_string()));
-                return Err(Words::new(
-                    format!("{name} は世代{generation}なのに、statusのobservedGenerationは{observed}のまま"),
-                    format!(
-                        "{name} is at generation {generation}, and the observedGeneration of its status stays at {observed}"
-                    ),
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The oldest revision that the controller may have read.
@@ -84,8 +60,4 @@ fn claim(object: &Object) -> Option<i64> {
     let condition = json["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "Ready")?;
     (condition["status"] == "True").then_some(())?;
     condition["observedGeneration"].as_i64().or_else(|| json["status"]["observedGeneration"].as_i64())
-}
-
-fn observed(object: &Object) -> Option<i64> {
-    object.to_json()["status"]["observedGeneration"].as_i64()
 }

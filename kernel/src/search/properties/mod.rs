@@ -6,9 +6,11 @@ pub mod few_writes;
 pub mod guarded_deletes;
 pub mod honest_status;
 pub mod idempotent;
+pub mod lets_go;
 pub mod level_triggered;
 pub mod no_hot_loop;
 pub mod no_orphan;
+pub mod observed_generation;
 pub mod others_untouched;
 pub mod quiescent;
 pub mod replay;
@@ -53,9 +55,11 @@ pub const ALL: &[&dyn Property] = &[
     &replay::Replay,
     &safety::Safety,
     &deletion::Deletion,
+    &lets_go::LetsGo,
     &guarded_deletes::GuardedDeletes,
     &others_untouched::OthersUntouched,
     &honest_status::HonestStatus,
+    &observed_generation::ObservedGeneration,
     &no_hot_loop::NoHotLoop,
     &level_triggered::LevelTriggered,
     &stable::Stable,

@@ -20,8 +20,11 @@ pub fn scenario() -> Scenario {
     Scenario {
         start: vec![object(EXAMPLE, "Certificate", "web", spec)],
         edits: vec![
-            Edit::new("75 minutes pass", Act::Wait(Duration::from_secs(75 * 60))),
-            Edit::disturbance("delete the Secret", Act::DeleteOwned(object("v1", "Secret", "", json!({})))),
+            Edit::new(("75分たつ", "75 minutes pass"), Act::Wait(Duration::from_secs(75 * 60))),
+            Edit::disturbance(
+                ("Secretを消す", "delete the Secret"),
+                Act::DeleteOwned(object("v1", "Secret", "", json!({}))),
+            ),
         ],
         met,
         safe,

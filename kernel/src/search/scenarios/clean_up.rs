@@ -15,8 +15,8 @@ pub fn scenario() -> Scenario {
     Scenario {
         start: vec![shop("a")],
         edits: vec![
-            Edit::new("create Shop b", Act::Create(shop("b"))),
-            Edit::new("delete Shop b", Act::Delete(shop("b"), Propagation::Background)),
+            Edit::new(("Shop b を作る", "create Shop b"), Act::Create(shop("b"))),
+            Edit::new(("Shop b を消す", "delete Shop b"), Act::Delete(shop("b"), Propagation::Background)),
         ],
         met,
         external: &["Database"],

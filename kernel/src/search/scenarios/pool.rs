@@ -14,9 +14,12 @@ pub fn scenario() -> Scenario {
     Scenario {
         start: vec![object("v1", "Pod", "stray", stray), pool(2)],
         edits: vec![
-            Edit::new("scale to 3", Act::Patch(pool(3))),
-            Edit::disturbance("delete a Pod of the Pool", Act::DeleteOwned(object("v1", "Pod", "", json!({})))),
-            Edit::new("scale to 1", Act::Patch(pool(1))),
+            Edit::new(("3つにする", "scale to 3"), Act::Patch(pool(3))),
+            Edit::disturbance(
+                ("PoolのPodを1つ消す", "delete a Pod of the Pool"),
+                Act::DeleteOwned(object("v1", "Pod", "", json!({}))),
+            ),
+            Edit::new(("1つにする", "scale to 1"), Act::Patch(pool(1))),
         ],
         met,
         ..Scenario::new("pool")

@@ -15,7 +15,7 @@ pub fn scenario() -> Scenario {
     let greeting = |text: &str| object(EXAMPLE, "Greeting", "hello", json!({"spec": {"text": text}}));
     Scenario {
         start: vec![greeting("hi")],
-        edits: vec![Edit::new("the text becomes hello", Act::Patch(greeting("hello")))],
+        edits: vec![Edit::new(("文がhelloになる", "the text becomes hello"), Act::Patch(greeting("hello")))],
         met,
         ready: Some(is_ready),
         horizon: Duration::from_secs(1800),

@@ -13,10 +13,14 @@ pub fn scenario() -> Scenario {
     Scenario {
         start: vec![app("1")],
         edits: vec![
-            Edit::new("version 2", Act::Patch(app("2"))),
-            Edit::disturbance("delete the ConfigMap", Act::DeleteOwned(object("v1", "ConfigMap", "", json!({})))),
+            Edit::new(("版を2にする", "version 2"), Act::Patch(app("2"))),
+            Edit::disturbance(
+                ("ConfigMapを消す", "delete the ConfigMap"),
+                Act::DeleteOwned(object("v1", "ConfigMap", "", json!({}))),
+            ),
         ],
         met,
+        safe,
         controllers: 2,
         ..Scenario::new("release")
     }
@@ -45,5 +49,17 @@ fn met(scene: &Scene<'_>) -> Result<(), Words> {
             format!("版は {wanted} のはずが、ConfigMapは {version}"),
             format!("version {wanted} is wished for, and the ConfigMap says {version}"),
         )),
+    }
+}
+
+/// Nobody shall have to say which of two Releases counts.
+fn safe(scene: &Scene<'_>) -> Result<(), Words> {
+    let releases = scene.list(EXAMPLE, "Release");
+    let of = |app: &serde_json::Value| releases.iter().filter(|release| release.owned_by(app)).count();
+    match scene.list(EXAMPLE, "App").iter().map(of).max() {
+        Some(count) if count > 1 => {
+            Err(Words::new(format!("App web のReleaseが{count}個ある"), format!("App web has {count} Releases")))
+        }
+        _ => Ok(()),
     }
 }

@@ -20,8 +20,14 @@ pub fn scenario() -> Scenario {
     Scenario {
         start: vec![entry("password", json!({"value": "one"})), foreign, wish("db"), wish("taken")],
         edits: vec![
-            Edit::new("the value becomes two", Act::Patch(entry("password", json!({"value": "two"})))),
-            Edit::new("the vault is sealed", Act::Patch(entry("password", json!({"value": null, "sealed": true})))),
+            Edit::new(
+                ("値がtwoになる", "the value becomes two"),
+                Act::Patch(entry("password", json!({"value": "two"}))),
+            ),
+            Edit::new(
+                ("保管庫が閉じられる", "the vault is sealed"),
+                Act::Patch(entry("password", json!({"value": null, "sealed": true}))),
+            ),
         ],
         met,
         safe,
@@ -63,7 +69,7 @@ fn met(scene: &Scene<'_>) -> Result<(), Words> {
     Ok(())
 }
 
-/// The last good value is kept, and what belongs to somebody else is left alone.
+/// The last good value is kept.
 fn safe(scene: &Scene<'_>) -> Result<(), Words> {
     let lost = scene.0.trace().writes().next_back().is_some_and(|(_, write)| {
         let has_value = |object: &Option<cluster_core::api::object::Object>| {
@@ -71,14 +77,5 @@ fn safe(scene: &Scene<'_>) -> Result<(), Words> {
         };
         &*write.kind.kind == "Secret" && has_value(&write.before) && !has_value(&write.after)
     });
-    if lost {
-        return Err(Words::new("最後の正しい値が失われた", "the last good value is lost"));
-    }
-    match value(scene, "taken").as_deref() {
-        None | Some("somebody's") => Ok(()),
-        Some(_) => Err(Words::new(
-            "他の人のSecret taken が書き換えられた",
-            "Secret taken, which is somebody else's, was written to",
-        )),
-    }
+    if lost { Err(Words::new("最後の正しい値が失われた", "the last good value is lost")) } else { Ok(()) }
 }

@@ -1,0 +1,43 @@
+use kernetes_controller::*;
+
+const CLOUD: &str = "cloud.example.com/v1";
+const FINALIZER: &str = "example.com/database";
+
+/// Orders the Database, and then notes that there is something to clean up.
+pub struct Answer;
+
+impl Controller for Answer {
+    fn watches(&self) -> Watches {
+        Watches::of("example.com/v1", "Shop").also(CLOUD, "Database")
+    }
+
+    fn reconcile(&self, key: &Key, view: &View, _: Time) -> Plan {
+        let mut plan = Plan::new();
+        let Some(mut shop) = view.get("example.com/v1", "Shop", key) else { return plan };
+        let name = format!("{}-{}", shop.name(), shop.uid());
+        let database = view.get(CLOUD, "Database", &Key::new("", name.as_str()));
+        match (shop.deleting(), database) {
+            (true, Some(database)) => {
+                plan.delete(&database, "its Shop goes");
+            }
+            (true, None) if shop.has_finalizer(FINALIZER) => {
+                shop["metadata"]["finalizers"] = json!([]);
+                plan.update(shop, "its Database is gone");
+            }
+            (false, database) => {
+                if database.is_none() {
+                    let spec = json!({"shop": shop.uid()});
+                    let database =
+                        json!({"apiVersion": CLOUD, "kind": "Database", "metadata": {"name": name}, "spec": spec});
+                    plan.create(database, "it has none");
+                }
+                if !shop.has_finalizer(FINALIZER) {
+                    shop["metadata"]["finalizers"] = json!([FINALIZER]);
+                    plan.update(shop, "there is something to clean up");
+                }
+            }
+            _ => {}
+        }
+        plan
+    }
+}

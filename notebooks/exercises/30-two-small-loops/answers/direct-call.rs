@@ -1,0 +1,50 @@
+use std::sync::Mutex;
+
+use kernetes_controller::*;
+
+const EXAMPLE: &str = "example.com/v1";
+
+/// What the one tells the other.
+static VERSION: Mutex<Value> = Mutex::new(Value::Null);
+
+/// From an App to a Release.
+pub struct Apps;
+
+impl Controller for Apps {
+    fn watches(&self) -> Watches {
+        Watches::of(EXAMPLE, "App").owns(EXAMPLE, "Release")
+    }
+
+    fn reconcile(&self, key: &Key, view: &View, _: Time) -> Plan {
+        let mut plan = Plan::new();
+        let Some(app) = view.get(EXAMPLE, "App", key).filter(|app| !app.deleting()) else { return plan };
+        *VERSION.lock().unwrap() = app.spec()["version"].clone();
+        let spec = json!({});
+        let release = json!({"apiVersion": EXAMPLE, "kind": "Release", "metadata": {"name": app.name()}, "spec": spec});
+        if !view.owned(EXAMPLE, "Release", &app).iter().any(|release| release.spec() == &spec) {
+            plan.apply(child_of(&app, release), "the App has another version");
+        }
+        plan
+    }
+}
+
+/// From a Release to a ConfigMap.
+pub struct Releases;
+
+impl Controller for Releases {
+    fn watches(&self) -> Watches {
+        Watches::of(EXAMPLE, "Release").owns("v1", "ConfigMap")
+    }
+
+    fn reconcile(&self, key: &Key, view: &View, _: Time) -> Plan {
+        let mut plan = Plan::new();
+        let Some(release) = view.get(EXAMPLE, "Release", key).filter(|it| !it.deleting()) else { return plan };
+        let data = json!({"version": *VERSION.lock().unwrap()});
+        let config =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": release.name()}, "data": data});
+        if !view.owned("v1", "ConfigMap", &release).iter().any(|config| config["data"] == data) {
+            plan.apply(child_of(&release, config), "the Release has another version");
+        }
+        plan
+    }
+}

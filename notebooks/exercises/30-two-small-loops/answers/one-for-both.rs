@@ -1,0 +1,31 @@
+use kernetes_controller::*;
+
+const EXAMPLE: &str = "example.com/v1";
+
+/// From an App to a Release and on to its ConfigMap.
+pub struct Apps;
+
+impl Controller for Apps {
+    fn watches(&self) -> Watches {
+        Watches::of(EXAMPLE, "App").owns(EXAMPLE, "Release").also("v1", "ConfigMap")
+    }
+
+    fn reconcile(&self, key: &Key, view: &View, _: Time) -> Plan {
+        let mut plan = Plan::new();
+        let Some(app) = view.get(EXAMPLE, "App", key).filter(|app| !app.deleting()) else { return plan };
+        let spec = json!({"version": app.spec()["version"]});
+        let release = json!({"apiVersion": EXAMPLE, "kind": "Release", "metadata": {"name": app.name()}, "spec": spec});
+        if !view.owned(EXAMPLE, "Release", &app).iter().any(|release| release.spec() == &spec) {
+            plan.apply(child_of(&app, release), "the App has another version");
+        }
+        if let Some(release) = view.owned(EXAMPLE, "Release", &app).first() {
+            let data = json!({"version": app.spec()["version"]});
+            let config =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": app.name()}, "data": data});
+            if !view.owned("v1", "ConfigMap", release).iter().any(|config| config["data"] == data) {
+                plan.apply(child_of(release, config), "the App has another version");
+            }
+        }
+        plan
+    }
+}
