@@ -1,5 +1,8 @@
 //! A session owns the cluster and runs cells on it: the learner's lab.
 
+mod clusters;
+mod replay;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -35,6 +38,8 @@ const PROGRESS_AFTER_ASKED: usize = 1000;
 const PROGRESS_PERIOD: Duration = Duration::from_millis(250);
 /// A cell larger than this is refused before it is read (the API refuses objects beyond 3 MiB, too).
 const CELL_BYTES_MAX: usize = 3 * 1024 * 1024;
+/// A cluster that follows the wall clock catches up so much between two cells: a notebook can lie for days.
+const CATCH_UP_MAX: Duration = Duration::from_secs(24 * 3600);
 /// So many cells can be undone.
 const CHECKPOINTS_MAX: usize = 100;
 
@@ -55,19 +60,48 @@ pub struct Session {
     pub applied: BTreeMap<String, Vec<(KindRef, Key)>>,
     /// The folder in which commands find files.
     pub files: Box<dyn Files + Send>,
-    forks: BTreeMap<String, Cluster>,
+    /// What lets time pass.
+    pub pace: Pace,
+    /// The name of the present cluster; the others stand in `forks`.
+    name: String,
+    forks: BTreeMap<String, Fork>,
     checkpoints: Vec<Checkpoint>,
+    /// The cells that have made the clusters what they are.
+    past: Vec<replay::Past>,
+    /// The past is being lived through again.
+    replaying: bool,
     /// The trace entry of the cell that runs, and the moment at which it began.
     cell: (Sequence, Time),
     /// Everything before this entry has been told.
     told: Sequence,
 }
 
-/// The cluster as it was before a cell, and what cells had applied to it.
-struct Checkpoint {
-    code: String,
+/// A cluster that is not the present one, and what cells have applied to it.
+#[derive(Clone)]
+struct Fork {
     cluster: Cluster,
     applied: BTreeMap<String, Vec<(KindRef, Key)>>,
+}
+
+/// All clusters as they were before a cell.
+struct Checkpoint {
+    code: String,
+    name: String,
+    present: Fork,
+    forks: BTreeMap<String, Fork>,
+    /// So many cells had been run.
+    past: usize,
+}
+
+/// What lets virtual time pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Each cell, until things have settled.
+    Settling,
+    /// The wall clock, so many times as fast; cells wait for nothing.
+    Live { speed: f64, since: Instant },
+    /// Nothing but `%advance` and `%until`.
+    Paused,
 }
 
 impl Default for Session {
@@ -97,8 +131,12 @@ impl Session {
             progress: Progress::default(),
             applied: BTreeMap::new(),
             files: Box::new(Folder::new(".")),
+            pace: Pace::Settling,
+            name: "main".into(),
             forks: BTreeMap::new(),
             checkpoints: Vec::new(),
+            past: Vec::new(),
+            replaying: false,
         }
     }
 
@@ -120,6 +158,8 @@ impl Session {
         self.after_wait(pause)?;
         self.applied.clear();
         self.checkpoints.clear();
+        // The cell that asked for it can be lived through again; what was before can't matter.
+        self.past.drain(..self.past.len().saturating_sub(1));
         self.told = cluster.trace().next_sequence();
         self.cell = (0, cluster.now());
         self.cluster = cluster;
@@ -151,14 +191,45 @@ impl Session {
         }
         self.checkpoints.push(Checkpoint {
             code: code.to_owned(),
-            cluster: self.cluster.clone(),
-            applied: self.applied.clone(),
+            name: self.name.clone(),
+            present: self.present(),
+            forks: self.forks.clone(),
+            past: self.past.len(),
         });
+        let waited = self.catch_up(sink)?;
+        // What was done to a real cluster is not lived through again.
+        if self.away.is_none() {
+            self.past.push(replay::Past {
+                waited_micros: waited,
+                cell: sink.cell().map(str::to_owned),
+                code: code.into(),
+            });
+        }
+        self.begin(code);
+        language::of(code).run(code, self, sink)
+    }
+
+    /// Records a cell in the present cluster: the cause of what it asks for.
+    fn begin(&mut self, code: &str) {
         let begun = self.cluster.now();
         let sequence = self.cluster.record_cell(code);
         self.cell = (sequence, begun);
         self.told = sequence + 1;
-        language::of(code).run(code, self, sink)
+    }
+
+    /// Lets pass what has passed by the wall clock since the last cell, if the cluster follows that; so many microseconds.
+    fn catch_up(&mut self, sink: &mut dyn Sink) -> Result<u64, CellError> {
+        let Pace::Live { speed, since } = self.pace else { return Ok(0) };
+        if self.away.is_some() {
+            self.pace = Pace::Live { speed, since: Instant::now() };
+            return Ok(0);
+        }
+        let passed = since.elapsed().mul_f64(speed).min(CATCH_UP_MAX);
+        let micros = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);
+        self.cell.1 = self.cluster.now();
+        let caught_up = if micros > 0 { self.advance(Duration::from_micros(micros), sink) } else { Ok(()) };
+        self.pace = Pace::Live { speed, since: Instant::now() };
+        caught_up.map(|()| micros)
     }
 
     /// The trace entry of the running cell: the cause of what it asks for.
@@ -166,10 +237,14 @@ impl Session {
         self.cell.0
     }
 
-    /// Lets time run until nothing but periodic work is left, for 60 virtual seconds at most.
+    /// Lets time run until nothing but periodic work is left, for 60 virtual seconds at most; not if it passes otherwise.
     pub fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), CellError> {
         if self.away.is_some() {
             return self.follow(Duration::from_secs(SETTLE_SECONDS_MAX), Some(STIR), sink);
+        }
+        if self.pace != Pace::Settling {
+            self.tell(sink);
+            return Ok(());
         }
         let mut progress = self.bar(Duration::from_secs(SETTLE_SECONDS_MAX));
         let pause = self.cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), |cluster| {
@@ -264,6 +339,9 @@ impl Session {
     pub fn go_away(&mut self, away: Away, mirror: Cluster) {
         self.arrive(mirror);
         self.away = Some(away);
+        if let Some(running) = self.past.last_mut() {
+            *running = replay::Past::default();
+        }
     }
 
     /// Back to the simulated cluster, as it was left.
@@ -305,77 +383,6 @@ impl Session {
         }
         self.tell(sink);
         Ok(())
-    }
-}
-
-/// Back and aside.
-impl Session {
-    /// Goes back to before the last `cells` cells (the running one not counted), and says what that undoes.
-    pub fn rewind(&mut self, cells: usize) -> Result<String, CellError> {
-        let running = self.checkpoints.pop();
-        let possible = self.checkpoints.len();
-        if cells == 0 || cells > possible {
-            self.checkpoints.extend(running);
-            let message = match self.language() {
-                Language::Ja => format!("戻せるのは1から{possible}セルまでです"),
-                Language::En => format!("between 1 and {possible} cells can be undone"),
-            };
-            return Err(CellError::new("CannotRewind", message));
-        }
-        let undone = self.checkpoints.split_off(possible - cells);
-        let (from, to) = (self.cluster.now(), undone[0].cluster.now());
-        let (revision, before) = (self.cluster.revision(), undone[0].cluster.revision());
-        let mut text = match self.language() {
-            Language::Ja => {
-                format!("{from} から {to} に戻りました（リビジョン {revision} → {before}）。取り消したセル:\n")
-            }
-            Language::En => format!("back from {from} to {to} (revision {revision} → {before}); undone cells:\n"),
-        };
-        for checkpoint in &undone {
-            let first = checkpoint.code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            text += &format!("  {first}\n");
-        }
-        if let Some(first) = undone.into_iter().next() {
-            (self.cluster, self.applied) = (first.cluster, first.applied);
-        }
-        self.told = self.cluster.trace().next_sequence();
-        Ok(text)
-    }
-
-    pub fn keep_fork(&mut self, name: &str) {
-        self.forks.insert(name.to_owned(), self.cluster.clone());
-    }
-
-    pub fn forks(&self) -> Vec<String> {
-        self.forks.keys().cloned().collect()
-    }
-
-    pub fn fork(&self, name: &str) -> Result<&Cluster, CellError> {
-        self.forks.get(name).ok_or_else(|| {
-            let known = self.forks().join(", ");
-            let message = match (self.language(), known.is_empty()) {
-                (Language::Ja, true) => format!("{name} という写しはありません（%fork NAME で取っておけます）"),
-                (Language::Ja, false) => format!("{name} という写しはありません（あるのは: {known}）"),
-                (Language::En, true) => format!("there is no copy named {name} (%fork NAME keeps one)"),
-                (Language::En, false) => format!("there is no copy named {name} (there are: {known})"),
-            };
-            CellError::new("NotFound", message)
-        })
-    }
-
-    /// Goes on in a kept copy; the present cluster is kept as `main` if it has no name yet.
-    pub fn switch_to(&mut self, name: &str) -> Result<String, CellError> {
-        let next = self.fork(name)?.clone();
-        let left = std::mem::replace(&mut self.cluster, next);
-        if !self.forks.contains_key("main") {
-            self.forks.insert("main".into(), left);
-        }
-        self.told = self.cluster.trace().next_sequence();
-        let at = self.cluster.now();
-        Ok(match self.language() {
-            Language::Ja => format!("いまは {name}（{at}）。元のクラスタは %switch main で\n"),
-            Language::En => format!("now in {name} ({at}); %switch main for the one before\n"),
-        })
     }
 }
 

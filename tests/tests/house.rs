@@ -44,6 +44,7 @@ const ABSENCES: &[(&str, &str)] = &[
     ("kernel/src/jupyter", "cluster_core k8s_openapi crate::commands crate::language"),
     ("kernel/src/language", "jupyter_zmq_client jupyter_protocol zeromq crate::jupyter"),
     ("kernel/src/session.rs", "jupyter_zmq_client jupyter_protocol zeromq crate::jupyter"),
+    ("kernel/src/session", "jupyter_zmq_client jupyter_protocol zeromq crate::jupyter"),
     ("kernel/src/commands", "cluster_core::store cluster_core::controllers crate::jupyter"),
     ("kernel/src/gateway", "cluster_core::store cluster_core::controllers crate::jupyter"),
     ("kernel/src/plots", "cluster_core::Cluster crate::session crate::jupyter"),

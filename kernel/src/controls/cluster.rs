@@ -17,6 +17,12 @@ const INSTEAD: &[(&str, (&str, &str))] = &[
     ),
     ("fork", APART),
     ("switch", APART),
+    ("clusters", APART),
+    ("live", ("時間はいつも実時間です", "time is the wall clock's there")),
+    ("pause", SIMULATED),
+    ("settle", ("%until か kubectl wait で待ちます", "%until and kubectl wait do")),
+    ("save", ("kubectl get -o yaml で書き出します", "kubectl get -o yaml writes objects down")),
+    ("load", SIMULATED),
     ("restore", APART),
     ("diff", ("kubectl diff で比べます", "kubectl diff compares")),
     (

@@ -1,6 +1,7 @@
 //! The lab's controls: what a `%` line does. A control is one line in [`ALL`] and a function in the file of its topic.
 
 pub mod cluster;
+mod clusters;
 mod faults;
 pub mod lesson;
 mod machines;
@@ -57,17 +58,44 @@ pub const ALL: &[Control] = &[
         words: |session| session.object_names(),
     },
     Control {
-        name: "rewind",
-        usage: "%rewind [CELLS]",
-        about: ("セルの前まで巻き戻す", "goes back to before the last cell, or the last CELLS"),
-        run: time::rewind,
+        name: "live",
+        usage: "%live [SPEED]",
+        about: (
+            "仮想時間を実時間に合わせて進める（10x は10倍）。セルは待たない",
+            "lets virtual time follow the wall clock (10x: ten times as fast); cells wait for nothing",
+        ),
+        run: time::live,
+        words: |_| ["1x", "10x", "60x"].map(str::to_owned).to_vec(),
+    },
+    Control {
+        name: "pause",
+        usage: "%pause",
+        about: ("時間を止める（%advance と %until だけが進める）", "stops time, but for %advance and %until"),
+        run: time::pause,
         words: |_| Vec::new(),
+    },
+    Control {
+        name: "settle",
+        usage: "%settle",
+        about: ("落ち着くまで進め、これからもセルごとにそうする", "lets things settle, now and after each cell again"),
+        run: time::settle,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "rewind",
+        usage: "%rewind [CELLS] [--dry-run]",
+        about: (
+            "セルの前まで巻き戻す（--dry-run は取り消されるものを見るだけ）",
+            "goes back to before the last cell, or the last CELLS; --dry-run only says what that would undo",
+        ),
+        run: time::rewind,
+        words: |_| vec!["--dry-run".into()],
     },
     Control {
         name: "fork",
         usage: "%fork NAME",
         about: ("いまのクラスタの写しに名前を付けて取っておく", "keeps a copy of the cluster as it is, by name"),
-        run: time::fork,
+        run: clusters::fork,
         words: |_| Vec::new(),
     },
     Control {
@@ -77,7 +105,7 @@ pub const ALL: &[Control] = &[
             "取っておいた写しに移る（いまのものも残る）",
             "goes on in the copy of that name, keeping the present one",
         ),
-        run: time::switch,
+        run: clusters::switch,
         words: |session| session.forks(),
     },
     Control {
@@ -87,15 +115,42 @@ pub const ALL: &[Control] = &[
             "etcd だけを、取っておいた写しの内容に戻す（機械とコンテナはそのまま）",
             "puts etcd alone back to what it held in that copy; machines and containers stay as they are",
         ),
-        run: time::restore,
+        run: clusters::restore,
         words: |session| session.forks(),
     },
     Control {
         name: "diff",
         usage: "%diff A [B]",
         about: ("二つの写しの違い（B は省くと現在）", "what differs between two copies (B: the present one)"),
-        run: time::diff,
+        run: clusters::diff,
         words: |session| session.forks(),
+    },
+    Control {
+        name: "clusters",
+        usage: "%clusters | %%cluster NAME (with a cell below)",
+        about: (
+            "クラスタの一覧（%%cluster NAME は下のセルをそのクラスタで実行する）",
+            "lists the clusters; %%cluster NAME runs the cell below in that one",
+        ),
+        run: clusters::clusters,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "save",
+        usage: "%save [FILE]",
+        about: (
+            "ここまでの歩みをノートブックのフォルダのファイルに書く",
+            "writes what the session has done into a file of the notebook's folder",
+        ),
+        run: clusters::save,
+        words: |_| Vec::new(),
+    },
+    Control {
+        name: "load",
+        usage: "%load [FILE]",
+        about: ("%save で書いたところまで、もう一度たどる", "does again what %save has written"),
+        run: clusters::load,
+        words: |session| session.files.list("").unwrap_or_default(),
     },
     Control {
         name: "kill",

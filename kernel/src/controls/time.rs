@@ -1,16 +1,19 @@
-//! Controls of time: forward, back, aside.
+//! Controls of time: forward, back, and how fast.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster_core::Cluster;
 use cluster_core::api::object::Object;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
+use super::clusters::told_differences;
 use super::{Args, duration};
 use crate::output::{CellError, Output, Sink};
-use crate::session::Session;
+use crate::session::{Pace, Session};
 
+const SPEED_MIN: f64 = 0.01;
+const SPEED_MAX: f64 = 10_000.0;
 /// How long `%until` waits if not told otherwise.
 const UNTIL_SECONDS_MAX: u64 = 600;
 
@@ -106,92 +109,116 @@ fn condition_holds(object: Option<&Object>, condition: &str) -> bool {
 }
 
 pub fn rewind(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let cells = match args.words.as_slice() {
+    let (words, is_dry_run) = match args.words.as_slice() {
+        [words @ .., "--dry-run"] => (words, true),
+        words => (words, false),
+    };
+    let cells = match words {
         [] => 1,
         [count] => count.parse().map_err(|_| args.wrong())?,
         _ => return Err(args.wrong()),
     };
-    let undone = session.rewind(cells)?;
-    sink.put(Output::Stdout(undone));
+    let told = if is_dry_run {
+        let (text, before) = session.would_undo(cells)?;
+        let nothing = session.language().say("違いはありません", "no difference");
+        text + &told_differences(&session.cluster, before, nothing)
+    } else {
+        session.rewind(cells)?
+    };
+    sink.put(Output::Stdout(told));
     Ok(())
 }
 
-pub fn fork(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let name = args.one()?.to_owned();
-    session.keep_fork(&name);
-    let at = session.cluster.now();
+/// Time follows the wall clock from now on, so many times as fast.
+pub fn live(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let speed = match args.words.as_slice() {
+        [] => Ok(1.0),
+        [speed] => speed.trim_end_matches(['x', '×', '倍']).parse::<f64>(),
+        _ => return Err(args.wrong()),
+    };
+    let speed = speed.ok().filter(|speed| (SPEED_MIN..=SPEED_MAX).contains(speed)).ok_or_else(|| {
+        let message = match session.language().is_japanese() {
+            true => format!("速さは {SPEED_MIN}x から {SPEED_MAX}x までです: %live 10x"),
+            false => format!("the speed is between {SPEED_MIN}x and {SPEED_MAX}x: %live 10x"),
+        };
+        CellError::new("BadSpeed", message)
+    })?;
+    session.pace = Pace::Live { speed, since: Instant::now() };
     let text = match session.language().is_japanese() {
-        true => format!("{at} の時点のクラスタを {name} として取っておきました\n"),
-        false => format!("the cluster as it is at {at} is kept as {name}\n"),
+        true => format!(
+            "仮想時間は実時間の{speed}倍で進みます。セルは落ち着くのを待ちません（%pause で止め、%settle で元に戻す）\n"
+        ),
+        false => format!(
+            "virtual time follows the wall clock {speed} times as fast; cells wait for nothing (%pause stops it, %settle ends it)\n"
+        ),
     };
     sink.put(Output::Stdout(text));
     Ok(())
 }
 
-pub fn switch(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let name = args.one()?.to_owned();
-    let text = session.switch_to(&name)?;
+/// Time stands still until somebody moves it.
+pub fn pause(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    if !args.words.is_empty() {
+        return Err(args.wrong());
+    }
+    session.pace = Pace::Paused;
+    let at = session.cluster.now();
+    let text = match session.language().is_japanese() {
+        true => format!("{at} で止まっています。%advance と %until だけが時間を進めます（%settle で元に戻す）\n"),
+        false => format!("time stands at {at}; %advance and %until alone move it (%settle ends that)\n"),
+    };
     sink.put(Output::Stdout(text));
     Ok(())
 }
 
-pub fn restore(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let name = args.one()?;
-    let snapshot = session.fork(name)?.clone();
-    session.cluster.restore_etcd(&snapshot, name);
+/// Each cell waits again until things have settled, and so does this one.
+pub fn settle(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    if !args.words.is_empty() {
+        return Err(args.wrong());
+    }
+    session.pace = Pace::Settling;
     session.settle(sink)
 }
 
-pub fn diff(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let (first, second) = match args.words.as_slice() {
-        [first] => (session.fork(first)?, &session.cluster),
-        [first, second] => (session.fork(first)?, session.fork(second)?),
-        _ => return Err(args.wrong()),
-    };
-    let mut lines = Vec::new();
-    for kind in second.kinds().filter(|kind| !matches!(&*kind.kind, "Event" | "Lease")) {
-        let (before, after) = (first.store().objects(kind), second.store().objects(kind));
-        let name = |object: &Object| format!("{}/{}", kind.singular, object.key.name);
-        for (key, object) in after {
-            match before.get(key) {
-                None => lines.push(format!("+ {}", name(object))),
-                Some(old) if !old.same(object) => {
-                    let mut paths = Vec::new();
-                    changed_paths(&old.to_json(), &object.to_json(), "", &mut paths);
-                    paths.retain(|path| path != "metadata.resourceVersion");
-                    paths.truncate(6);
-                    lines.push(format!("~ {}: {}", name(object), paths.join(", ")));
-                }
-                Some(_) => {}
-            }
-        }
-        for (_, object) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
-            lines.push(format!("- {}", name(object)));
-        }
-    }
-    let nothing = session.language().say("違いはありません", "no difference");
-    let text = if lines.is_empty() { format!("{nothing}\n") } else { lines.join("\n") + "\n" };
-    sink.put(Output::Stdout(text));
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
 
-/// The paths at which two values differ.
-pub fn changed_paths(old: &Value, new: &Value, path: &str, paths: &mut Vec<String>) {
-    match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            let fields: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-            for field in fields {
-                let path = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
-                let (old, new) = (old.get(field).unwrap_or(&Value::Null), new.get(field).unwrap_or(&Value::Null));
-                changed_paths(old, new, &path, paths);
-            }
-        }
-        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
-            for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                changed_paths(old, new, &format!("{path}[{index}]"), paths);
-            }
-        }
-        (old, new) if old != new => paths.push(path.to_owned()),
-        _ => {}
+    #[test]
+    fn a_dry_run_says_what_going_back_would_undo() {
+        let mut session = session();
+        run(&mut session, "kubectl create configmap a --from-literal=a=b");
+        run(&mut session, "kubectl create configmap b --from-literal=a=b");
+        let told = run(&mut session, "%rewind 2 --dry-run");
+        assert!(told.contains("would undo:\n  kubectl create configmap a"), "{told}");
+        assert!(told.contains("\n- configmap/a\n- configmap/b\n"), "{told}");
+        assert!(run(&mut session, "kubectl get configmap b").contains("b      1"));
+        assert!(run(&mut session, "%rewind 4").starts_with("back from"));
+        assert!(run(&mut session, "kubectl get configmap a").contains("exit code 1"));
+        assert!(run(&mut session, "%rewind 9 --dry-run").contains("can be undone"));
+    }
+
+    #[test]
+    fn a_paused_cluster_moves_only_when_told() {
+        let mut session = session();
+        run(&mut session, "%pause");
+        let before = session.cluster.now();
+        run(&mut session, "kubectl run web --image=nginx");
+        assert!(session.cluster.now().since(before).as_millis() < 100);
+        assert!(run(&mut session, "kubectl get pod web").contains("Pending"));
+        run(&mut session, "%advance 10s");
+        assert!(run(&mut session, "kubectl get pod web").contains("Running"));
+        assert!(run(&mut session, "%pause now").starts_with("UsageError"));
+    }
+
+    #[test]
+    fn a_live_cluster_follows_the_clock_on_the_wall() {
+        let mut session = session();
+        run(&mut session, "%live 1000x");
+        run(&mut session, "kubectl run web --image=nginx");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(run(&mut session, "kubectl get pod web").contains("Running"));
+        assert!(run(&mut session, "%live fast").starts_with("BadSpeed"));
+        assert!(run(&mut session, "%live 0x").starts_with("BadSpeed"));
     }
 }

@@ -1,6 +1,7 @@
 //! The languages of cells: one file each, one line in [`ALL`].
 
 mod caller;
+mod cluster;
 mod command;
 mod control;
 mod fields;
@@ -34,8 +35,14 @@ pub trait Language: Sync {
 }
 
 /// In the order in which they are asked; the last one takes whatever is left.
-pub const ALL: &[&dyn Language] =
-    &[&rust::Rust, &static_pod::StaticPod, &control::Control, &manifest::Manifest, &command::Command];
+pub const ALL: &[&dyn Language] = &[
+    &rust::Rust,
+    &cluster::Cluster,
+    &static_pod::StaticPod,
+    &control::Control,
+    &manifest::Manifest,
+    &command::Command,
+];
 
 pub fn of(code: &str) -> &'static dyn Language {
     *ALL.iter().find(|language| language.claims(code)).unwrap_or(&ALL[ALL.len() - 1])
