@@ -1,13 +1,19 @@
 //! Controls of exercises: begin one, get a hint, have the answer looked at.
 
+use std::collections::BTreeMap;
+
 use cluster_core::Cluster;
+use cluster_core::clock::Time;
 
 use super::{Args, progress};
 use crate::grading::exercise::{self, Exercise};
 use crate::grading::replay::{begin, judge};
 use crate::grading::verdict::{Outcome, Verdict};
 use crate::output::{CellError, MimeBundle, Output, Sink, text};
+use crate::plots::{self, Context, lives::Subject};
+use crate::search::Story;
 use crate::session::Session;
+use crate::settings::Language;
 use crate::text;
 
 /// The exercise that a session is at.
@@ -86,6 +92,10 @@ pub fn check(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
     }
     .as_str();
     sink.put(Output::Stdout(told + "\n"));
+    let failed = verdict.failed().and_then(|failed| exercise.check(&failed.check));
+    if let Some(story) = failed.and_then(|check| check.expect.0.story(&cluster, start)) {
+        show(&story, &cluster, language, sink);
+    }
     if verdict == Verdict::Passed {
         let kept = session.progress.passed(&exercise.id);
         progress::note(kept, session, sink);
@@ -97,6 +107,24 @@ pub fn check(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Res
         sink.put(Output::Result(text(((share * points * 100.0).floor() / 100.0).to_string())));
     }
     Ok(())
+}
+
+/// Who wrote what in a schedule that breaks a controller, and because of what.
+fn show(story: &Story, cluster: &Cluster, language: Language, sink: &mut dyn Sink) {
+    let context = Context {
+        trace: &story.trace,
+        scheduler: cluster.scheduler(),
+        memory_bytes: &BTreeMap::new(),
+        now: Time::ZERO,
+        subject: Subject::Everything,
+        other: None,
+        from: Some(story.begun_at),
+        japanese: language.is_japanese(),
+    };
+    // Nothing may have been written.
+    if let Some(Ok(picture)) = plots::find("causes").map(|plot| (plot.draw)(&context)) {
+        sink.put(Output::Display { data: picture.bundle(), id: None });
+    }
 }
 
 fn current(session: &mut Session) -> Result<&mut Lesson, CellError> {
@@ -175,6 +203,7 @@ mod tests {
         assert!(told.starts_with("✗ converges\n- leaves-others-alone\n- remembers-nothing\n"), "{told}");
         assert!(told.contains("Found: Pool web has "), "{told}");
         assert!(told.contains(". the next edit: scale to 1\n"), "{told}");
+        assert!(told.contains("\nThe last ") && told.contains(" writes, by user, pool-controller."), "{told}");
         assert!(told.contains(". pool-controller writes: create Pod web-0 (too few Pods)\n"), "{told}");
         session.settings.language = Language::Ja;
         let told = run(&mut session, "%check");

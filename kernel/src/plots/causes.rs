@@ -1,9 +1,10 @@
-//! Picture 3, causes: what led to an object. A row for each actor, a numbered mark for each write, an edge from what was
-//! written to what somebody wrote because of it: whole if its writer heard of it by a watch, dashed if its writer had
-//! asked to be woken again.
+//! Picture 3, causes: what led to an object; of everything, the last writes and what led to each. A row for each actor, a
+//! numbered mark for each write, an edge from what was written to what somebody wrote because of it: whole if its writer
+//! heard of it by a watch, dashed if its writer had asked to be woken again.
 
 use std::collections::BTreeMap;
 
+use cluster_core::clock::Time;
 use cluster_core::trace::{Entry, RequestEntry, Sequence, Trace, What, causes};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -47,13 +48,14 @@ struct Graph {
 }
 
 pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
-    let Some(last) = newest(context) else {
+    let led = led(context);
+    if led.is_empty() {
         return Err(match context.japanese {
             true => format!("{} への書き込みはまだありません", context.subject),
             false => format!("nothing has been written about {} yet", context.subject),
         });
-    };
-    let graph = graph(context, last);
+    }
+    let graph = graph(context, &led);
     let alt = alt(context, &graph);
     let bottom = TOP + ROW * graph.actors.len() as i32;
     let height = bottom + 16 + LINE * graph.nodes.len() as i32 + 8;
@@ -63,9 +65,11 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         (LEFT + RADIUS + step * index as i32, TOP + ROW * node.actor as i32 + ROW / 2)
     };
     let svg = draw(height as u32, &alt, |sheet| {
-        let title = match context.japanese {
-            true => format!("何が何を引き起こしたか: {}", context.subject),
-            false => format!("What led to what: {}", context.subject),
+        let title = match (&context.subject, context.japanese) {
+            (Subject::Everything, true) => "何が何を引き起こしたか".to_owned(),
+            (Subject::Everything, false) => "What led to what".to_owned(),
+            (subject, true) => format!("何が何を引き起こしたか: {subject}"),
+            (subject, false) => format!("What led to what: {subject}"),
         };
         sheet.draw(&Text::new(title, (12, 10), style(16, &INK)))?;
         for (index, actor) in graph.actors.iter().enumerate() {
@@ -109,10 +113,19 @@ fn newest(context: &Context<'_>) -> Option<Sequence> {
     exact.or_else(begins).map(|(entry, _)| entry.sequence)
 }
 
-fn graph(context: &Context<'_>, last: Sequence) -> Graph {
+/// What is shown: the chain of causes that ends at the write that made the subject; all writes, if there is no subject.
+fn led<'a>(context: &Context<'a>) -> Vec<&'a Entry> {
     let trace = context.trace;
-    let led: Vec<&Entry> =
-        causes::chain(trace, last, STEPS_MAX).into_iter().filter(|entry| what(entry, context).is_some()).collect();
+    let from = context.from.unwrap_or(Time::ZERO);
+    let chain: Vec<&Entry> = match context.subject {
+        Subject::Everything => trace.iter().collect(),
+        _ => newest(context).map(|last| causes::chain(trace, last, STEPS_MAX)).unwrap_or_default(),
+    };
+    chain.into_iter().filter(|entry| entry.at >= from && what(entry, context).is_some()).collect()
+}
+
+fn graph(context: &Context<'_>, led: &[&Entry]) -> Graph {
+    let trace = context.trace;
     let shown = &led[led.len().saturating_sub(NODES_MAX)..];
     let start = shown.first().map(|entry| entry.at).unwrap_or_default();
     let mut graph = Graph { actors: Vec::new(), nodes: Vec::new(), edges: Vec::new() };
@@ -201,9 +214,11 @@ fn arrow(sheet: &Sheet<'_>, from: (i32, i32), to: (i32, i32), dashed: bool) -> D
 
 fn alt(context: &Context<'_>, graph: &Graph) -> String {
     let (count, subject) = (graph.nodes.len(), &context.subject);
-    match context.japanese {
-        true => format!("{subject} ができるまでの{count}段。働いたのは{}。", graph.actors.join("、")),
-        false => format!("{count} steps that led to {subject}, by {}.", graph.actors.join(", ")),
+    match (subject, context.japanese) {
+        (Subject::Everything, true) => format!("終わりの{count}回の書き込み。書いたのは{}。", graph.actors.join("、")),
+        (Subject::Everything, false) => format!("The last {count} writes, by {}.", graph.actors.join(", ")),
+        (subject, true) => format!("{subject} ができるまでの{count}段。働いたのは{}。", graph.actors.join("、")),
+        (subject, false) => format!("{count} steps that led to {subject}, by {}.", graph.actors.join(", ")),
     }
 }
 
@@ -224,6 +239,15 @@ fn table(context: &Context<'_>, graph: &Graph) -> Table {
 #[cfg(test)]
 mod tests {
     use crate::controls::testing::{run, session};
+
+    #[test]
+    fn of_everything_it_shows_the_last_writes() {
+        let mut session = session();
+        run(&mut session, "kubectl create configmap one");
+        run(&mut session, "kubectl create configmap two");
+        let told = run(&mut session, "%plot causes --from 0s");
+        assert!(told.contains(" created ConfigMap one ") && told.contains(" created ConfigMap two "), "{told}");
+    }
 
     #[test]
     fn each_write_stands_behind_the_one_that_led_to_it() {

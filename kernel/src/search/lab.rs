@@ -10,7 +10,7 @@ use cluster_core::api::kind::KindRef;
 use cluster_core::api::status::Status;
 use cluster_core::api::{Key, Name};
 use cluster_core::clock::Time;
-use cluster_core::trace::{Causes, RequestEntry, Sequence, What};
+use cluster_core::trace::{RequestEntry, Sequence, What};
 
 use super::action::{Action, FirstList, Outcome};
 use super::canon::{Names, content, digest_of};
@@ -31,8 +31,9 @@ pub struct Task {
     /// The names of the controllers.
     pub names: Vec<String>,
     base: Cluster,
-    /// The trace's number at which the scenario begins.
+    /// The trace's number at which the scenario begins, and the moment.
     begun: Sequence,
+    pub begun_at: Time,
 }
 
 impl Task {
@@ -41,7 +42,9 @@ impl Task {
     pub fn new(cluster: &Cluster, scenario: Scenario, subjects: Vec<Subject>) -> Result<Task, String> {
         let mut base = cluster.with_loops(scenario.loops);
         base.settle(SETTLE_MAX, |_| true);
-        let begun = base.trace().next_sequence();
+        // What was there before is long ago.
+        base.advance(RECONCILE, |_| true);
+        let (begun, begun_at) = (base.trace().next_sequence(), base.now());
         for object in &scenario.start {
             let request = Act::Create(object.clone()).request(&base)?;
             let Some(request) = request else { continue };
@@ -60,7 +63,7 @@ impl Task {
             }
         }
         let names = subjects.iter().map(|subject| subject.controller.name().to_owned()).collect();
-        Ok(Task { scenario, subjects, names, base, begun })
+        Ok(Task { scenario, subjects, names, base, begun, begun_at })
     }
 }
 
@@ -345,14 +348,16 @@ impl<'t> Lab<'t> {
         let plan = subject.plan(key, &view, now);
         let view_digest = state.view_digest();
         let revision = self.cluster.revision();
-        let run = Run { key: key.clone(), view, view_digest, began: now, revision, plan: Arc::new(plan), next: 0 };
+        let causes = state.causes.remove(key).unwrap_or_default();
+        let key = key.clone();
+        let run = Run { key, view, view_digest, began: now, revision, causes, plan: Arc::new(plan), next: 0 };
         if run.write().is_some() && run.plan.error.is_none() {
             self.parts[part].run = Some(run);
             return Ok(());
         }
         self.replay(part, &run)?;
         match &run.plan.error {
-            Some(_) => self.retry(part, key),
+            Some(_) => self.retry(part, &run),
             None => self.finish(part, &run),
         }
         Ok(())
@@ -374,7 +379,7 @@ impl<'t> Lab<'t> {
         let Some(write) = run.write().cloned() else { return Ok(()) };
         let mut request = write.request.clone();
         request.actor = subject.controller.name().into();
-        request.causes = Causes::None;
+        request.causes = run.causes.clone();
         let refused = |status: Status| (Vec::new(), Err(status));
         let (commits, answer) = match outcome {
             Outcome::Error => refused(Status::internal("the search lets this write fail")),
@@ -397,7 +402,7 @@ impl<'t> Lab<'t> {
         let is_tolerated = |status: &Status| write.tolerated.contains(&status.reason);
         match answer {
             Err(status) if !is_tolerated(&status) && subject.on_refusal == OnRefusal::LookAgain => {
-                self.retry(part, &run.key)
+                self.retry(part, &run);
             }
             Err(status) if !is_tolerated(&status) && subject.on_refusal == OnRefusal::SendAgain => {
                 self.send_again(part, run)?;
@@ -441,11 +446,12 @@ impl<'t> Lab<'t> {
         }
     }
 
-    fn retry(&mut self, part: usize, key: &Key) {
+    fn retry(&mut self, part: usize, run: &Run) {
         let now = self.now();
         let state = &mut self.parts[part];
-        let after = state.backoff(key);
-        state.come_back(key, now + after, false);
+        let after = state.backoff(&run.key);
+        state.come_back(&run.key, now + after, false);
+        state.causes.entry(run.key.clone()).or_default().merge(&run.causes);
     }
 
     fn fire(&mut self, part: usize, key: &Key) -> Result<(), Broken> {

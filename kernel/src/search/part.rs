@@ -15,6 +15,7 @@ use cluster_core::clock::Time;
 use cluster_core::controllers::cache::Caches;
 use cluster_core::controllers::controller::{Controller, Enqueue, Plan, Step, Watch, Write};
 use cluster_core::store::Change;
+use cluster_core::trace::Causes;
 use cluster_core::watch::{EventType, WatchEvent, Watcher};
 
 use super::canon::{Names, digest_of};
@@ -78,6 +79,8 @@ pub struct Part {
     /// By the moment at which they are due.
     pub timers: Vec<Timer>,
     pub failures: BTreeMap<Key, u32>,
+    /// What woke a key since it was last looked at.
+    pub causes: BTreeMap<Key, Causes>,
     /// How often each key was looked at since `paced_from`, or since something came from outside.
     pub pace: BTreeMap<Key, u32>,
     pub paced_from: Time,
@@ -110,6 +113,7 @@ pub struct Run {
     pub began: Time,
     /// The revision of the store when it began.
     pub revision: u64,
+    pub causes: Causes,
     pub plan: Arc<Plan>,
     pub next: usize,
 }
@@ -266,7 +270,10 @@ impl Part {
                 Enqueue::With(with) => keys.extend(with(&view, change)),
             }
         }
-        keys.iter().for_each(|key| self.add(key));
+        for key in keys {
+            self.add(&key);
+            self.causes.entry(key).or_default().add(change.sequence);
+        }
     }
 
     /// Like client-go's delaying queue: of several moments for one key the earliest counts.

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use cluster_core::api::request::{Body, Request};
+use cluster_core::clock::Time;
+use cluster_core::trace::Trace;
 
 use super::action::Action;
 use super::explore::{Bounds, Failure};
@@ -70,15 +72,20 @@ pub struct Story {
     pub actions: Vec<String>,
     /// What happened, a line each, with what was written.
     pub lines: Vec<Words>,
+    /// What was written and why, from this moment on.
+    pub trace: Trace,
+    pub begun_at: Time,
 }
 
 pub fn story(task: &Task, failure: &Failure) -> Story {
     let property = properties::ALL.iter().find(|property| property.name() == failure.broken.property);
     let mut lines = Vec::new();
+    let mut trace = Trace::default();
     if let Ok(mut lab) = Lab::new(task) {
         for action in &failure.schedule {
             lines.push(line(&mut lab, action));
         }
+        trace = lab.cluster.trace().clone();
     }
     Story {
         property: failure.broken.property,
@@ -86,6 +93,8 @@ pub fn story(task: &Task, failure: &Failure) -> Story {
         found: failure.broken.found.clone(),
         actions: failure.schedule.iter().map(|action| action.words(&task.names).en).collect(),
         lines,
+        trace,
+        begun_at: task.begun_at,
     }
 }
 

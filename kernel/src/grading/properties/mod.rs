@@ -44,8 +44,14 @@ use cluster_core::Cluster;
 
 use super::kind::{Kind, parameters};
 use super::words::Words;
+use crate::search::Story;
 
 pub trait Property: Debug + Send + Sync {
+    /// The schedule in which it does not hold, if it searches for one.
+    fn story(&self, _answer: &Cluster, _start: &Cluster) -> Option<Story> {
+        None
+    }
+
     /// Looks whether it holds at this moment; the error says what is there instead. The cluster is a copy that may be
     /// used up; `start` is the cluster as the exercise began.
     fn look(&self, cluster: &mut Cluster, start: &Cluster) -> Result<(), Words>;

@@ -64,6 +64,10 @@ impl Property for Search {
         }
     }
 
+    fn story(&self, answer: &Cluster, start: &Cluster) -> Option<Story> {
+        found(start, scenarios::find(&self.scenario)?, search::joined(answer)).ok()?
+    }
+
     fn is_timeless(&self) -> bool {
         true
     }
