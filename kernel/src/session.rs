@@ -40,6 +40,9 @@ const PROGRESS_PERIOD: Duration = Duration::from_millis(250);
 const CELL_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// A cluster that follows the wall clock catches up so much between two cells: a notebook can lie for days.
 const CATCH_UP_MAX: Duration = Duration::from_secs(24 * 3600);
+/// A person looks through so many names, and so many of each kind.
+const NAMES_MAX: usize = 500;
+const NAMES_OF_KIND_MAX: usize = 100;
 /// So many cells can be undone.
 const CHECKPOINTS_MAX: usize = 100;
 
@@ -418,11 +421,7 @@ impl Session {
         let (kind_name, name) = text
             .split_once('/')
             .ok_or_else(|| wrong(format!("'{text}' is not an object: expected KIND/NAME, such as deployment/web")))?;
-        let is = |kind: &&KindRef| {
-            [&kind.kind, &kind.resource, &kind.singular].iter().any(|known| known.eq_ignore_ascii_case(kind_name))
-                || kind.short_names.iter().any(|short| **short == *kind_name)
-        };
-        let kind = self.cluster.kinds().find(is).cloned();
+        let kind = self.kind_named(kind_name).cloned();
         let kind = kind.ok_or_else(|| wrong(format!("the server doesn't have a resource type \"{kind_name}\"")))?;
         let (namespace, name) = match name.split_once('/') {
             Some((namespace, name)) => (namespace, name),
@@ -445,13 +444,30 @@ impl Session {
         Ok((kind, alike))
     }
 
-    pub fn object_names(&self) -> Vec<String> {
+    /// The kind that a word means: its kind, its resource, one of it, or a short name.
+    pub fn kind_named(&self, word: &str) -> Option<&KindRef> {
+        self.cluster.kinds().find(|kind| {
+            [&kind.kind, &kind.resource, &kind.singular].iter().any(|known| known.eq_ignore_ascii_case(word))
+                || kind.short_names.iter().any(|short| **short == *word)
+        })
+    }
+
+    /// Objects that begin as what has been typed, `deployment/web`: of each kind some, of one that is named many.
+    pub fn object_names(&self, typed: &str) -> Vec<String> {
         let told = |kind: &&KindRef| !matches!(&*kind.kind, "Event" | "Lease" | "APIService");
-        let names = self.cluster.kinds().filter(told).flat_map(|kind| {
-            let name = |object: &Object| format!("{}/{}", kind.singular, object.key.name);
-            self.cluster.list_of(kind, if kind.namespaced { "default" } else { "" }).map(name)
+        let namespace = |kind: &KindRef| if kind.namespaced { "default" } else { "" };
+        if let Some((word, name)) = typed.split_once('/') {
+            let Some(kind) = self.kind_named(word) else { return Vec::new() };
+            let objects = self.cluster.list_of(kind, namespace(kind)).map(|object| &object.key.name);
+            let begins = objects.filter(|known| known.starts_with(name));
+            return begins.take(NAMES_MAX).map(|name| format!("{word}/{name}")).collect();
+        }
+        let kinds = self.cluster.kinds().filter(told).filter(|kind| kind.singular.starts_with(typed));
+        let names = kinds.flat_map(|kind| {
+            let objects = self.cluster.list_of(kind, namespace(kind)).take(NAMES_OF_KIND_MAX);
+            objects.map(|object| format!("{}/{}", kind.singular, object.key.name))
         });
-        names.take(2000).collect()
+        names.take(NAMES_MAX).collect()
     }
 
     pub fn node_names(&self) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 mod cell;
 mod cold_start;
+mod complete;
 mod fork;
 mod http;
 mod pods;
@@ -44,6 +45,11 @@ pub const ALL: &[Benchmark] = &[
         run: |_| cell::run(),
     },
     Benchmark { name: "pods-10k", about: "a Deployment of 10,000 pods on 1,000 nodes to Ready", run: |_| pods::run() },
+    Benchmark {
+        name: "complete",
+        about: "completion and help at a cursor in a cluster of 10,000 pods",
+        run: |_| complete::run(),
+    },
     Benchmark { name: "fork", about: "a copy of a cluster of 10,000 pods", run: |_| fork::run() },
     Benchmark {
         name: "search",

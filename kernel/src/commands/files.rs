@@ -125,7 +125,10 @@ impl Files for Memory {
     }
 
     fn list(&self, path: &str) -> Option<Vec<String>> {
-        let folder = format!("{}/", path.trim_start_matches("./").trim_end_matches('/'));
+        let folder = match path.trim_start_matches("./").trim_end_matches('/') {
+            "" | "." => String::new(),
+            folder => format!("{folder}/"),
+        };
         let inside = self.0.keys().filter_map(|name| name.strip_prefix(&folder));
         let names: Vec<String> = inside.filter(|name| !name.contains('/')).map(str::to_owned).collect();
         (!names.is_empty()).then_some(names)

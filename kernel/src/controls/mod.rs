@@ -28,7 +28,15 @@ pub struct Control {
     pub about: (&'static str, &'static str),
     pub run: fn(&Args<'_>, &mut Session, &mut dyn Sink) -> Result<(), CellError>,
     /// Words that can follow, for completion.
-    pub words: fn(&Session) -> Vec<String>,
+    pub words: fn(&Session, &Typed<'_>) -> Vec<String>,
+}
+
+/// Where the cursor stands in a control's line.
+pub struct Typed<'a> {
+    /// The words between the control's name and the one at the cursor.
+    pub before: Vec<&'a str>,
+    /// What has been typed of that one.
+    pub word: &'a str,
 }
 
 /// All controls, in the order in which `%help` lists them.
@@ -38,14 +46,14 @@ pub const ALL: &[Control] = &[
         usage: "%help [CONTROL]",
         about: ("この一覧", "this list"),
         run: setup::help,
-        words: |_| ALL.iter().map(|control| control.name.to_owned()).collect(),
+        words: |_, _| ALL.iter().map(|control| control.name.to_owned()).collect(),
     },
     Control {
         name: "advance",
         usage: "%advance DURATION",
         about: ("仮想時間を進める", "lets virtual time pass"),
         run: time::advance,
-        words: |_| ["1s", "10s", "30s", "1m", "5m"].map(str::to_owned).to_vec(),
+        words: |_, _| ["1s", "10s", "30s", "1m", "5m"].map(str::to_owned).to_vec(),
     },
     Control {
         name: "until",
@@ -55,7 +63,11 @@ pub const ALL: &[Control] = &[
             "lets time pass until something holds (ready, gone, Available, .status.phase=Running …)",
         ),
         run: time::until,
-        words: |session| session.object_names(),
+        words: |session, typed| match typed.before.len() {
+            0 => session.object_names(typed.word),
+            1 => ["ready", "gone", "Available", "Ready", "!Ready", ".status.phase="].map(str::to_owned).to_vec(),
+            _ => vec!["within".into()],
+        },
     },
     Control {
         name: "live",
@@ -65,21 +77,21 @@ pub const ALL: &[Control] = &[
             "lets virtual time follow the wall clock (10x: ten times as fast); cells wait for nothing",
         ),
         run: time::live,
-        words: |_| ["1x", "10x", "60x"].map(str::to_owned).to_vec(),
+        words: |_, _| ["1x", "10x", "60x"].map(str::to_owned).to_vec(),
     },
     Control {
         name: "pause",
         usage: "%pause",
         about: ("時間を止める（%advance と %until だけが進める）", "stops time, but for %advance and %until"),
         run: time::pause,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "settle",
         usage: "%settle",
         about: ("落ち着くまで進め、これからもセルごとにそうする", "lets things settle, now and after each cell again"),
         run: time::settle,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "rewind",
@@ -89,14 +101,14 @@ pub const ALL: &[Control] = &[
             "goes back to before the last cell, or the last CELLS; --dry-run only says what that would undo",
         ),
         run: time::rewind,
-        words: |_| vec!["--dry-run".into()],
+        words: |_, _| vec!["--dry-run".into()],
     },
     Control {
         name: "fork",
         usage: "%fork NAME",
         about: ("いまのクラスタの写しに名前を付けて取っておく", "keeps a copy of the cluster as it is, by name"),
         run: clusters::fork,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "switch",
@@ -106,7 +118,7 @@ pub const ALL: &[Control] = &[
             "goes on in the copy of that name, keeping the present one",
         ),
         run: clusters::switch,
-        words: |session| session.forks(),
+        words: |session, _| session.forks(),
     },
     Control {
         name: "restore",
@@ -116,14 +128,14 @@ pub const ALL: &[Control] = &[
             "puts etcd alone back to what it held in that copy; machines and containers stay as they are",
         ),
         run: clusters::restore,
-        words: |session| session.forks(),
+        words: |session, _| session.forks(),
     },
     Control {
         name: "diff",
         usage: "%diff A [B]",
         about: ("二つの写しの違い（B は省くと現在）", "what differs between two copies (B: the present one)"),
         run: clusters::diff,
-        words: |session| session.forks(),
+        words: |session, _| session.forks(),
     },
     Control {
         name: "clusters",
@@ -133,7 +145,7 @@ pub const ALL: &[Control] = &[
             "lists the clusters; %%cluster NAME runs the cell below in that one",
         ),
         run: clusters::clusters,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "save",
@@ -143,14 +155,14 @@ pub const ALL: &[Control] = &[
             "writes what the session has done into a file of the notebook's folder",
         ),
         run: clusters::save,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "load",
         usage: "%load [FILE]",
         about: ("%save で書いたところまで、もう一度たどる", "does again what %save has written"),
         run: clusters::load,
-        words: |session| session.files.list("").unwrap_or_default(),
+        words: |session, _| session.files.list("").unwrap_or_default(),
     },
     Control {
         name: "kill",
@@ -160,49 +172,49 @@ pub const ALL: &[Control] = &[
             "kills a container, as a crash does; deployment/NAME: one of its first pod",
         ),
         run: faults::kill,
-        words: |session| session.object_names(),
+        words: |session, typed| session.object_names(typed.word),
     },
     Control {
         name: "poweroff",
         usage: "%poweroff NODE",
         about: ("ノードの電源を切る", "takes power from a node"),
         run: faults::power_off,
-        words: |session| session.node_names(),
+        words: |session, _| session.node_names(),
     },
     Control {
         name: "poweron",
         usage: "%poweron NODE",
         about: ("ノードの電源を入れる", "gives it back"),
         run: faults::power_on,
-        words: |session| session.node_names(),
+        words: |session, _| session.node_names(),
     },
     Control {
         name: "stop",
         usage: "%stop COMPONENT",
         about: ("部品を止める", "stops a component"),
         run: faults::stop,
-        words: |session| session.component_names(),
+        words: |session, _| session.component_names(),
     },
     Control {
         name: "start",
         usage: "%start COMPONENT",
         about: ("部品を動かす", "starts it again"),
         run: faults::start,
-        words: |session| session.component_names(),
+        words: |session, _| session.component_names(),
     },
     Control {
         name: "partition",
         usage: "%partition NODE",
         about: ("ノードをコントロールプレーンから切り離す", "cuts a node off from the control plane"),
         run: faults::partition,
-        words: |session| session.node_names(),
+        words: |session, _| session.node_names(),
     },
     Control {
         name: "heal",
         usage: "%heal [NODE]",
         about: ("切り離しと、落とす・遅らせる規則をやめる", "ends a partition; without NODE also all drops and delays"),
         run: faults::heal,
-        words: |session| session.node_names(),
+        words: |session, _| session.node_names(),
     },
     Control {
         name: "drop",
@@ -212,14 +224,14 @@ pub const ALL: &[Control] = &[
             "loses N watch events (1) on their way to a component; docker: the host's exit events",
         ),
         run: faults::drop,
-        words: |session| session.component_names(),
+        words: |session, _| session.component_names(),
     },
     Control {
         name: "delay",
         usage: "%delay COMPONENT DURATION [KIND[/NAME]]",
         about: ("部品に届く知らせを遅らせる（%heal まで）", "delays watch events to a component, until %heal"),
         run: faults::delay,
-        words: |session| session.component_names(),
+        words: |session, _| session.component_names(),
     },
     Control {
         name: "on",
@@ -229,7 +241,7 @@ pub const ALL: &[Control] = &[
             "a rule of the plain container host: when NAME exits, run COMMAND",
         ),
         run: faults::on,
-        words: |_| vec!["exit".into()],
+        words: |_, _| vec!["exit".into()],
     },
     Control {
         name: "plot",
@@ -239,9 +251,13 @@ pub const ALL: &[Control] = &[
             "draws a picture (%help plot names them) of deployment/web, pod/web, docker, app=web, a controller …",
         ),
         run: pictures::plot,
-        words: |session| {
-            let names = plots::ALL.iter().map(|plot| plot.name.to_owned());
-            names.chain(session.object_names()).chain(session.component_names()).collect()
+        words: |session, typed| match typed.before.as_slice() {
+            [] => plots::ALL.iter().map(|plot| plot.name.to_owned()).collect(),
+            ["queue"] => session.cluster.controllers().map(|(name, _)| name.to_string()).collect(),
+            _ => {
+                let objects = session.object_names(typed.word).into_iter();
+                objects.chain(["docker", "--from", "--last"].map(str::to_owned)).collect()
+            }
         },
     },
     Control {
@@ -252,7 +268,7 @@ pub const ALL: &[Control] = &[
             "the chain of causes that led to it; of several that begin with NAME, the newest",
         ),
         run: pictures::why,
-        words: |session| session.object_names(),
+        words: |session, typed| session.object_names(typed.word),
     },
     Control {
         name: "who",
@@ -262,28 +278,28 @@ pub const ALL: &[Control] = &[
             "of all that its coming led to: who heard of what, and did what",
         ),
         run: who::who,
-        words: |session| session.object_names(),
+        words: |session, typed| session.object_names(typed.word),
     },
     Control {
         name: "trace",
         usage: "%trace [N] [KIND/NAME]",
         about: ("記録の最後の N 行", "the last N entries of the record"),
         run: pictures::trace,
-        words: |session| session.object_names(),
+        words: |session, typed| session.object_names(typed.word),
     },
     Control {
         name: "components",
         usage: "%components",
         about: ("部品と、動いているかどうか", "all components, and whether they run"),
         run: faults::components,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "proxymode",
         usage: "%proxymode iptables|ipvs|nftables",
         about: ("すべての kube-proxy の動き方を変える", "has all kube-proxies work in this mode"),
         run: faults::proxy_mode,
-        words: |_| faults::PROXY_MODES.map(|mode| mode.as_str().to_owned()).to_vec(),
+        words: |_, _| faults::PROXY_MODES.map(|mode| mode.as_str().to_owned()).to_vec(),
     },
     Control {
         name: "watches",
@@ -293,7 +309,7 @@ pub const ALL: &[Control] = &[
             "which kinds the controllers of kube-controller-manager watch, and how many watches that takes",
         ),
         run: who::watches,
-        words: |session| session.component_names(),
+        words: |session, _| session.component_names(),
     },
     Control {
         name: "cluster",
@@ -303,28 +319,28 @@ pub const ALL: &[Control] = &[
             "lets cells speak to a real cluster (use), or to the simulated one again (sim)",
         ),
         run: cluster::cluster,
-        words: |_| ["use", "sim"].map(str::to_owned).to_vec(),
+        words: |_, _| ["use", "sim"].map(str::to_owned).to_vec(),
     },
     Control {
         name: "seed",
         usage: "%seed N",
         about: ("種を変えてクラスタを作り直す", "makes the cluster anew with another seed"),
         run: setup::seed,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "nodes",
         usage: "%nodes N",
         about: ("ノードを N 台にしてクラスタを作り直す", "makes the cluster anew with N nodes"),
         run: setup::nodes,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "addnode",
         usage: "%addnode NODE",
         about: ("クラスタに機械を一台加える", "adds a machine to the cluster"),
         run: faults::add_node,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "static",
@@ -334,7 +350,7 @@ pub const ALL: &[Control] = &[
             "lists or removes the manifests of a node's static pods; %%static puts the cell's Pod there",
         ),
         run: machines::static_pods,
-        words: Session::node_names,
+        words: |session, _| session.node_names(),
     },
     Control {
         name: "fill",
@@ -344,28 +360,28 @@ pub const ALL: &[Control] = &[
             "makes a node's memory, disk or process numbers taken, or a pod's memory; 0 gives them back",
         ),
         run: machines::fill,
-        words: |session| session.node_names().into_iter().chain(session.object_names()).collect(),
+        words: |session, typed| session.node_names().into_iter().chain(session.object_names(typed.word)).collect(),
     },
     Control {
         name: "reset",
         usage: "%reset",
         about: ("クラスタを最初から作り直す", "makes the cluster anew"),
         run: setup::reset,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "clear",
         usage: "%clear",
         about: ("セルのここまでの出力を消す", "empties what the cell has put out so far"),
         run: setup::clear,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "lang",
         usage: "%lang ja|en",
         about: ("表示の言葉", "the language of the kernel's own words"),
         run: setup::lang,
-        words: |_| vec!["ja".into(), "en".into()],
+        words: |_, _| vec!["ja".into(), "en".into()],
     },
     Control {
         name: "predict",
@@ -375,7 +391,7 @@ pub const ALL: &[Control] = &[
             "locks a prediction in before the run; without one, lists them",
         ),
         run: setup::predict,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "progress",
@@ -385,28 +401,28 @@ pub const ALL: &[Control] = &[
             "predictions, finished lessons and passed exercises so far, over all sessions",
         ),
         run: progress::progress,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "exercise",
         usage: "%exercise [ID]",
         about: ("演習を始める（クラスタを作り直す）", "begins an exercise, on a new cluster"),
         run: lesson::exercise,
-        words: |_| crate::grading::exercise::SOURCES.iter().map(|(id, _)| (*id).to_owned()).collect(),
+        words: |_, _| crate::grading::exercise::SOURCES.iter().map(|(id, _)| (*id).to_owned()).collect(),
     },
     Control {
         name: "hint",
         usage: "%hint",
         about: ("演習の次のヒント", "the exercise's next hint"),
         run: lesson::hint,
-        words: |_| Vec::new(),
+        words: |_, _| Vec::new(),
     },
     Control {
         name: "check",
         usage: "%check [--score [POINTS]]",
         about: ("演習の答え合わせ", "looks at the answer to the exercise"),
         run: lesson::check,
-        words: |_| vec!["--score".into()],
+        words: |_, _| vec!["--score".into()],
     },
 ];
 

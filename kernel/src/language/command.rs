@@ -2,10 +2,8 @@
 
 use std::cell::RefCell;
 
-use cluster_core::api::kind::KindRef;
-
 use super::caller;
-use super::{Language, word_at};
+use super::{Language, kubectl, offers, word_at};
 use crate::commands::{self, Context, Stream};
 use crate::controls;
 use crate::output::{CellError, Completeness, Completion, Match, MimeBundle, Output, Sink, text};
@@ -37,23 +35,38 @@ impl Language for Command {
     fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
         let (line_start, start) = word_at(code, cursor);
         let typed = &code[start..cursor];
-        let before: Vec<&str> = code[line_start..start].split_whitespace().filter(|word| *word != "$").collect();
-        let mut matches = match before.as_slice() {
-            [] => programs(),
-            [program, words @ ..] => match commands::find(program) {
-                Some(program) => words_for(program, words, session),
-                None => Vec::new(),
+        let before = command_words(&code[line_start..start]);
+        let (mut start, mut matches) = (
+            start,
+            match before.as_slice() {
+                [] => programs(),
+                ["kubectl", words @ ..] => kubectl::words(words, typed, session),
+                [program] => verbs(program).map(|verb| offered(verb, "verb")).collect(),
+                _ => Vec::new(),
             },
-        };
+        );
+        // Behind `--name=` only the value is completed.
+        let mut typed = typed;
+        if let Some((flag, value)) = typed.split_once('=').filter(|_| typed.starts_with('-')) {
+            (start, typed) = (start + flag.len() + 1, value);
+        }
         matches.retain(|known| known.text.starts_with(typed));
         Completion { start, end: cursor, matches }
     }
 
     fn inspect(&self, code: &str, cursor: usize, session: &mut Session) -> Option<MimeBundle> {
         let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
-        let words: Vec<&str> = code[line_start..].lines().next()?.split_whitespace().filter(|w| *w != "$").collect();
+        let line = code[line_start..].lines().next()?;
+        let begun = line.get(..cursor - line_start).unwrap_or(line).rfind(SEPARATORS).map_or(0, |at| at + 1);
+        let words = command_words(&line[begun..]);
         let (name, rest) = words.split_first()?;
         let program = commands::find(name)?;
+        let word = offers::word_around(code, cursor);
+        if *name == "kubectl"
+            && let Some(told) = kubectl::inspect(rest, word, session)
+        {
+            return Some(told);
+        }
         let verb = rest.first().filter(|word| !word.starts_with('-'));
         let help = verb.map(|verb| vec![(*verb).to_owned(), "--help".into()]).unwrap_or_else(|| vec!["--help".into()]);
         let mut fork = session.cluster.clone();
@@ -64,6 +77,23 @@ impl Language for Command {
     }
 }
 
+/// What ends a command, so that another can follow.
+const SEPARATORS: [char; 3] = ['|', ';', '&'];
+
+/// The words of the last command in a part of a line, without the prompt of a shell.
+fn command_words(line: &str) -> Vec<&str> {
+    let begun = line.rfind(SEPARATORS).map_or(0, |at| at + 1);
+    let mut words: Vec<&str> = line[begun..].split_whitespace().collect();
+    if words.first().is_some_and(|word| word.ends_with('$')) {
+        words.remove(0);
+    }
+    words
+}
+
+fn offered(text: impl Into<String>, kind: &str) -> Match {
+    Match { text: text.into(), kind: kind.to_owned() }
+}
+
 fn programs() -> Vec<Match> {
     let known = commands::ALL.iter().map(|program| Match { text: program.name().into(), kind: program.about().into() });
     let controls =
@@ -71,42 +101,9 @@ fn programs() -> Vec<Match> {
     known.chain(controls).collect()
 }
 
-/// Verbs, kinds and names behind a program's name.
-fn words_for(program: &dyn commands::Program, words: &[&str], session: &Session) -> Vec<Match> {
-    let plain: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-')).collect();
-    let offered = |text: String, kind: &str| Match { text, kind: kind.to_owned() };
-    match plain.as_slice() {
-        [] => verbs(program.name()).map(|verb| offered(verb.to_owned(), "verb")).collect(),
-        [_verb] if program.name() == "kubectl" => {
-            let kinds = session
-                .cluster
-                .kinds()
-                .filter(|kind| kind.allows("list"))
-                .map(|kind| offered(kind.resource.to_string(), "kind"));
-            let names = session.object_names().into_iter().map(|name| offered(name, "object"));
-            kinds.chain(names).collect()
-        }
-        [_verb, resource, ..] if program.name() == "kubectl" => {
-            let is = |kind: &&KindRef| {
-                *kind.resource == **resource
-                    || *kind.singular == **resource
-                    || kind.short_names.iter().any(|short| **short == **resource)
-            };
-            let kind = session.cluster.kinds().find(is);
-            let namespace = |kind: &KindRef| if kind.namespaced { "default" } else { "" };
-            kind.into_iter()
-                .flat_map(|kind| session.cluster.list_of(kind, namespace(kind)))
-                .map(|object| offered(object.key.name.to_string(), "object"))
-                .collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// The words that can follow a program's name.
 fn verbs(program: &str) -> Box<dyn Iterator<Item = &'static str>> {
     match program {
-        "kubectl" => Box::new(commands::kubectl::verb_names()),
         "docker" => Box::new(["run", "ps", "stop", "kill", "rm", "logs", "start"].into_iter()),
         "crictl" => Box::new(["ps", "pods", "images", "logs"].into_iter()),
         "etcdctl" => Box::new(["get"].into_iter()),

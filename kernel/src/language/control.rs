@@ -31,10 +31,12 @@ impl Language for Control {
             return super::command::Command.complete(code, cursor, session);
         };
         if typed.contains(char::is_whitespace) {
-            let name = typed.split_whitespace().next().unwrap_or_default();
-            let typed = &code[start..cursor];
-            let words = controls::find(name).map(|control| (control.words)(session)).unwrap_or_default();
-            let matches = words.into_iter().filter(|word| word.starts_with(typed));
+            let before: Vec<&str> = code[line_start..start].split_whitespace().collect();
+            let (name, before) = before.split_first().map_or(("", Vec::new()), |(name, rest)| (*name, rest.to_vec()));
+            let typed = controls::Typed { before, word: &code[start..cursor] };
+            let control = controls::find(name.trim_start_matches('%'));
+            let words = control.map(|control| (control.words)(session, &typed)).unwrap_or_default();
+            let matches = words.into_iter().filter(|word| word.starts_with(typed.word));
             let matches = matches.map(|text| Match { text, kind: "argument".into() }).collect();
             return Completion { start, end: cursor, matches };
         }
@@ -47,7 +49,47 @@ impl Language for Control {
     fn inspect(&self, code: &str, cursor: usize, session: &mut Session) -> Option<MimeBundle> {
         let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
         let line = code[line_start..].lines().next()?;
-        let name = line.strip_prefix('%')?.split_whitespace().next()?;
-        controls::find(name).map(|control| text(control.help(session.language())))
+        let Some(body) = line.strip_prefix('%') else {
+            return super::command::Command.inspect(code, cursor, session);
+        };
+        let word = super::offers::word_around(code, cursor);
+        let object = word.contains('/').then(|| super::offers::object(session, word)).flatten();
+        object.or_else(|| {
+            let control = controls::find(body.split_whitespace().next()?)?;
+            Some(text(control.help(session.language())))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
+
+    #[test]
+    fn arguments_fit_the_control_and_its_place() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=nginx");
+        let mut words = |code: &str| -> Vec<String> {
+            session.complete(code, code.len()).matches.into_iter().map(|found| found.text).collect()
+        };
+        assert_eq!(words("%plot pack"), ["packing"]);
+        assert_eq!(words("%plot queue deployment-"), ["deployment-controller"]);
+        assert_eq!(words("%until deployment/w"), ["deployment/web"]);
+        assert_eq!(words("%until deploy/w"), ["deploy/web"]);
+        assert_eq!(words("%until deployment/web Av"), ["Available"]);
+        assert_eq!(words("%rewind --"), ["--dry-run"]);
+        assert_eq!(words("%%cluster main\nkubectl get deployments w"), ["web"]);
+    }
+
+    #[test]
+    fn help_is_of_the_control_or_of_the_object_at_the_cursor() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=nginx");
+        let mut told = |code: &str, cursor: usize| -> String {
+            let told = session.inspect(code, cursor).unwrap_or_default();
+            told.get("text/plain").and_then(|text| text.as_str()).unwrap_or_default().to_owned()
+        };
+        assert!(told("%until deployment/web Available", 2).starts_with("%until KIND/NAME"));
+        assert!(told("%until deployment/web Available", 16).starts_with("Name:                   web"));
     }
 }

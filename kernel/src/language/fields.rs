@@ -1,11 +1,41 @@
-//! What can be written at a cursor in a manifest: fields with their types, kinds, apiVersions, a few known values.
+//! What can be written at a cursor in a manifest: fields with their types, kinds, apiVersions, the values that a field may
+//! have, names of the live cluster where a field refers to one.
 
 use cluster_core::Cluster;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::schema::Schema;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
 
-use super::manifest::schema_at;
+use super::offers;
+use crate::commands::kubectl::schema_in;
 use crate::output::{Completion, Match, MimeBundle, text};
+use crate::session::Session;
+
+/// Fields that hold the name of an object, by the end of their path, and its kind.
+const REFERENCES: &[(&str, &str)] = &[
+    ("metadata.namespace", "Namespace"),
+    ("configMapRef.name", "ConfigMap"),
+    ("configMapKeyRef.name", "ConfigMap"),
+    ("configMap.name", "ConfigMap"),
+    ("secretRef.name", "Secret"),
+    ("secretKeyRef.name", "Secret"),
+    ("secret.name", "Secret"),
+    ("imagePullSecrets.name", "Secret"),
+    ("secretName", "Secret"),
+    ("serviceAccountName", "ServiceAccount"),
+    ("storageClassName", "StorageClass"),
+    ("priorityClassName", "PriorityClass"),
+    ("runtimeClassName", "RuntimeClass"),
+    ("ingressClassName", "IngressClass"),
+    ("claimName", "PersistentVolumeClaim"),
+    ("volumeName", "PersistentVolume"),
+    ("nodeName", "Node"),
+    ("service.name", "Service"),
+    ("serviceName", "Service"),
+    ("scaleTargetRef.name", "Deployment"),
+    ("roleRef.name", "ClusterRole"),
+];
 
 /// The path of keys that encloses a line, read off the indentation, list items included.
 struct Place {
@@ -16,6 +46,8 @@ struct Place {
     start: usize,
     /// The key whose value is being typed, if the cursor stands behind a colon.
     value_of: Option<String>,
+    /// An item of a list, if it stands behind a hyphen and no colon.
+    item: bool,
 }
 
 fn indentation(line: &str) -> usize {
@@ -61,29 +93,51 @@ impl Place {
             Some(_) => line.rsplit(':').next().unwrap_or_default().trim_start().to_owned(),
             None => line.trim_start_matches([' ', '-']).to_owned(),
         };
-        Place { parents, start: cursor - typed.len(), typed, value_of }
+        let item = value_of.is_none() && line.trim_start().starts_with('-');
+        Place { parents, start: cursor - typed.len(), typed, value_of, item }
     }
 }
 
-/// The kind of the document in which the cursor stands.
-fn kind_at(code: &str, cursor: usize, cluster: &Cluster) -> Option<KindRef> {
+/// The document in which the cursor stands.
+fn document(code: &str, cursor: usize) -> &str {
     let start = code[..cursor].rfind("\n---").map_or(0, |at| at + 1);
     let end = code[cursor..].find("\n---").map_or(code.len(), |at| cursor + at);
-    let value = |key: &str| {
-        let line = code[start..end].lines().find(|line| line.starts_with(key) && line[key.len()..].starts_with(':'))?;
-        Some(line[key.len() + 1..].trim().trim_matches(['"', '\'']).to_owned())
-    };
-    cluster.kind(&value("apiVersion")?, &value("kind")?).cloned()
+    &code[start..end]
+}
+
+/// The value of a field of its own line, by its indentation and key: `  namespace`.
+fn value<'a>(document: &'a str, key: &str) -> Option<&'a str> {
+    let line = document.lines().find(|line| line.starts_with(key) && line[key.len()..].starts_with(':'))?;
+    Some(line[key.len() + 1..].trim().trim_matches(['"', '\'']))
+}
+
+fn kind_at(document: &str, cluster: &Cluster) -> Option<KindRef> {
+    cluster.kind(value(document, "apiVersion")?, value(document, "kind")?).cloned()
+}
+
+/// The schema of a kind that a CustomResourceDefinition describes.
+fn custom_schema(kind: &KindRef, cluster: &Cluster) -> Option<Value> {
+    let definition = cluster.get::<CustomResourceDefinition>("", &kind.qualified_resource())?;
+    Some(schema_in(&definition.to_json(), kind))
 }
 
 /// The schema of what encloses the cursor; lists are passed through to their items.
-fn enclosing(kind: &KindRef, parents: &[String]) -> Option<Schema<'static>> {
-    let mut schema = Schema::of(kind)?;
-    for parent in parents {
-        schema = schema.property(parent)?;
-        schema = schema.items().unwrap_or(schema);
+fn enclosing<'a>(schema: Schema<'a>, parents: &[String]) -> Option<Schema<'a>> {
+    parents.iter().try_fold(schema, |schema, parent| {
+        let field = schema.property(parent)?;
+        Some(field.items().unwrap_or(field))
+    })
+}
+
+/// The kind that a field's value names, if it refers to an object.
+fn referred(place: &Place, key: &str, kind: &KindRef, session: &Session) -> Option<KindRef> {
+    let path = place.parents.iter().map(String::as_str).chain([key]).collect::<Vec<_>>().join(".");
+    if path == "metadata.name" {
+        return Some(kind.clone());
     }
-    Some(schema)
+    let ends = |end: &str| path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let (_, referred) = REFERENCES.iter().find(|(end, _)| ends(end))?;
+    session.kind_named(referred).cloned()
 }
 
 pub fn type_of(schema: &Schema<'_>) -> String {
@@ -95,9 +149,14 @@ pub fn type_of(schema: &Schema<'_>) -> String {
     }
 }
 
-pub fn complete(code: &str, cursor: usize, cluster: &Cluster) -> Completion {
-    let place = Place::at(code, cursor);
+pub fn complete(code: &str, cursor: usize, session: &Session) -> Completion {
+    let cluster = &session.cluster;
+    let (place, document) = (Place::at(code, cursor), document(code, cursor));
     let candidate = |text: String, kind: &str| Match { text, kind: kind.to_owned() };
+    let kind = kind_at(document, cluster);
+    let custom = kind.as_ref().filter(|kind| Schema::of(kind).is_none()).and_then(|kind| custom_schema(kind, cluster));
+    let schema = kind.as_ref().and_then(|kind| Schema::of(kind)).or_else(|| custom.as_ref().map(Schema::new));
+    let around = schema.and_then(|schema| enclosing(schema, &place.parents));
     let mut matches: Vec<Match> = match (place.value_of.as_deref(), place.parents.is_empty()) {
         (Some("apiVersion"), true) => {
             let mut versions: Vec<String> =
@@ -107,13 +166,26 @@ pub fn complete(code: &str, cursor: usize, cluster: &Cluster) -> Completion {
             versions.into_iter().map(|version| candidate(version, "apiVersion")).collect()
         }
         (Some("kind"), true) => {
-            let version = code.lines().find_map(|line| line.strip_prefix("apiVersion:")).map(str::trim);
+            let version = value(document, "apiVersion");
             let fits =
                 |kind: &&KindRef| kind.allows("create") && version.is_none_or(|version| kind.api_version() == version);
             cluster.kinds().filter(fits).map(|kind| candidate(kind.kind.to_string(), "kind")).collect()
         }
-        (Some(key), _) => values_of(key).iter().map(|value| candidate((*value).to_owned(), "value")).collect(),
-        (None, _) => match kind_at(code, cursor, cluster).and_then(|kind| enclosing(&kind, &place.parents)) {
+        (Some(key), _) => {
+            let field = around.and_then(|schema| schema.property(key));
+            let mut values: Vec<Match> = field.map(|field| values_of(&field)).unwrap_or_default();
+            if key == "image" {
+                values.extend(offers::images(cluster).into_iter().map(|image| candidate(image, "image")));
+            }
+            if let Some(kind) = kind.and_then(|kind| referred(&place, key, &kind, session)) {
+                let namespace = value(document, "  namespace").unwrap_or("default");
+                let names = offers::names(cluster, &kind, namespace, &place.typed);
+                values.extend(names.into_iter().map(|name| candidate(name, &kind.kind)));
+            }
+            values
+        }
+        (None, _) => match around {
+            Some(schema) if place.item && schema.properties().next().is_none() => values_of(&schema),
             Some(schema) => {
                 schema.properties().map(|(name, field)| candidate(format!("{name}:"), &type_of(&field))).collect()
             }
@@ -128,58 +200,111 @@ pub fn complete(code: &str, cursor: usize, cluster: &Cluster) -> Completion {
     Completion { start: place.start, end: cursor, matches }
 }
 
-/// Values of fields that have only a few.
-fn values_of(key: &str) -> &'static [&'static str] {
-    match key {
-        "restartPolicy" => &["Always", "OnFailure", "Never"],
-        "imagePullPolicy" => &["Always", "IfNotPresent", "Never"],
-        "protocol" => &["TCP", "UDP", "SCTP"],
-        "type" => &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "RollingUpdate", "Recreate"],
-        "image" => &["nginx", "httpd", "redis", "busybox", "alpine"],
-        _ => &[],
+/// The values that a field may have, if only some.
+fn values_of(field: &Schema<'_>) -> Vec<Match> {
+    let value = |text: &str| Match { text: text.to_owned(), kind: "value".to_owned() };
+    match field.resolved().get("type").and_then(Value::as_str) {
+        Some("boolean") => ["true", "false"].map(value).to_vec(),
+        _ => field.enumeration().into_iter().map(value).collect(),
     }
 }
 
-/// What `kubectl explain` says about the field at the cursor.
-pub fn inspect(code: &str, cursor: usize, cluster: &Cluster) -> Option<MimeBundle> {
+/// The object that a name refers to, or what `kubectl explain` says about the field at the cursor.
+pub fn inspect(code: &str, cursor: usize, session: &Session) -> Option<MimeBundle> {
     let line_end = code[cursor..].find('\n').map_or(code.len(), |at| cursor + at);
     let line_start = code[..cursor].rfind('\n').map_or(0, |at| at + 1);
-    let key = key_of(&code[line_start..line_end])?.to_owned();
-    let key_start = line_start + indentation(&code[line_start..line_end]);
-    let place = Place::at(code, key_start);
-    let kind = kind_at(code, cursor, cluster)?;
-    let field = enclosing(&kind, &place.parents)?.property(&key).or_else(|| schema_at(&kind, &key))?;
-    let path = place.parents.iter().chain([&key]).cloned().collect::<Vec<_>>().join(".");
-    Some(text(format!("{}.{path} <{}>\n\n{}", kind.kind, type_of(&field), field.description())))
+    let line = &code[line_start..line_end];
+    let key = key_of(line)?;
+    let place = Place::at(code, line_start + indentation(line));
+    let (document, cluster) = (document(code, cursor), &session.cluster);
+    let kind = kind_at(document, cluster)?;
+    let name = line.split_once(':').map_or("", |(_, value)| value.trim().trim_matches(['"', '\'']));
+    let stands_on_value = line.find(':').is_some_and(|colon| cursor > line_start + colon);
+    let referred = referred(&place, key, &kind, session).filter(|_| stands_on_value);
+    let namespace = value(document, "  namespace").unwrap_or("default");
+    let object = referred.and_then(|kind| offers::described(cluster, &kind, namespace, name));
+    object.or_else(|| {
+        let path: Vec<&str> = [&*kind.resource].into_iter().chain(place.parents.iter().map(String::as_str)).collect();
+        let (path, version) = (path.join("."), format!("--api-version={}", kind.api_version()));
+        let told = offers::told(cluster, &["explain", &format!("{path}.{key}"), &version]);
+        told.or_else(|| offers::told(cluster, &["explain", &path, &version])).map(text)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use cluster_core::Config;
-
     use super::*;
+    use crate::controls::testing::{run, session};
 
     const CODE: &str = "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: web\n        im";
 
-    fn words(code: &str) -> Vec<String> {
-        let cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
-        complete(code, code.len(), &cluster).matches.into_iter().map(|found| found.text).collect()
+    fn words(code: &str, session: &Session) -> Vec<String> {
+        complete(code, code.len(), session).matches.into_iter().map(|found| found.text).collect()
+    }
+
+    fn told(code: &str, at: &str, session: &Session) -> String {
+        let cursor = code.rfind(at).unwrap() + 1;
+        let told = inspect(code, cursor, session).unwrap_or_default();
+        told.get("text/plain").and_then(|text| text.as_str()).unwrap_or_default().to_owned()
     }
 
     #[test]
     fn fields_fit_the_place() {
-        assert_eq!(words(CODE), ["image:", "imagePullPolicy:"]);
-        assert_eq!(words("apiVersion: apps/v1\nkind: Deployment\nspec:\n  rep"), ["replicas:"]);
-        assert_eq!(words("apiVersion: apps/v1\nkind: Dep"), ["Deployment"]);
-        assert_eq!(words("api"), ["apiVersion:"]);
+        let session = session();
+        assert_eq!(words(CODE, &session), ["image:", "imagePullPolicy:"]);
+        assert_eq!(words("apiVersion: apps/v1\nkind: Deployment\nspec:\n  rep", &session), ["replicas:"]);
+        assert_eq!(words("apiVersion: apps/v1\nkind: Dep", &session), ["Deployment"]);
+        assert_eq!(words("api", &session), ["apiVersion:"]);
     }
 
     #[test]
-    fn help_explains_the_field() {
-        let cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
+    fn values_are_those_of_the_field_and_of_the_live_cluster() {
+        let mut session = session();
+        run(&mut session, "kubectl create namespace shop\nkubectl create configmap stock -n shop --from-literal=a=b");
+        let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  namespace: shop\n  name: a\nspec:\n";
+        let values = |more: &str| words(&format!("{pod}{more}"), &session);
+        assert_eq!(values("  restartPolicy: On"), ["OnFailure"]);
+        assert_eq!(values("  hostNetwork: "), ["true", "false"]);
+        assert_eq!(values("  nodeName: node-1"), ["node-1"]);
+        assert_eq!(values("  containers:\n  - name: a\n    imagePullPolicy: If"), ["IfNotPresent"]);
+        assert_eq!(values("  containers:\n  - name: a\n    image: ngi"), ["nginx"]);
+        assert_eq!(
+            values("  containers:\n  - name: a\n    envFrom:\n    - configMapRef:\n        name: st"),
+            ["stock"]
+        );
+        let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nspec:\n  accessModes:\n  - ReadWriteO";
+        assert_eq!(words(claim, &session), ["ReadWriteOnce", "ReadWriteOncePod"]);
+        assert_eq!(words("apiVersion: v1\nkind: Pod\nmetadata:\n  namespace: sh", &session), ["shop"]);
+    }
+
+    #[test]
+    fn custom_kinds_have_the_fields_of_their_definition() {
+        let mut session = session();
+        let schema = "{type: object, properties: {spec: {type: object, properties: {size: {type: string, enum: [small, large], description: How much.}}}}}";
+        run(
+            &mut session,
+            &format!(
+                "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: pools.example.com}}\n\
+                 spec:\n  group: example.com\n  scope: Namespaced\n  names: {{kind: Pool, plural: pools, singular: pool}}\n  versions:\n  - \
+                 {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {schema}}}}}\n"
+            ),
+        );
+        let pool = "apiVersion: example.com/v1\nkind: Pool\nspec:\n";
+        assert_eq!(words(&format!("{pool}  si"), &session), ["size:"]);
+        assert_eq!(words(&format!("{pool}  size: l"), &session), ["large"]);
+        assert!(told(&format!("{pool}  size: large"), "size", &session).contains("How much."));
+    }
+
+    #[test]
+    fn help_explains_the_field_or_tells_of_the_object() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=nginx");
         let code = CODE.replace("        im", "        image: nginx");
-        let help = inspect(&code, code.len() - 2, &cluster).unwrap();
-        let help = help["text/plain"].as_str().unwrap();
-        assert!(help.starts_with("Deployment.spec.template.spec.containers.image <string>"), "{help}");
+        let help = told(&code, "image", &session);
+        assert!(help.starts_with("GROUP:      apps\nKIND:       Deployment"), "{help}");
+        assert!(help.contains("FIELD: image <string>"), "{help}");
+        let code = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n";
+        assert!(told(code, "web", &session).contains("StrategyType:"));
+        assert!(told(code, "name", &session).contains("FIELD: name <string>"));
     }
 }

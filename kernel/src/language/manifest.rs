@@ -89,11 +89,11 @@ impl Language for Manifest {
     }
 
     fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
-        super::fields::complete(code, cursor, &session.cluster)
+        super::fields::complete(code, cursor, session)
     }
 
     fn inspect(&self, code: &str, cursor: usize, session: &mut Session) -> Option<MimeBundle> {
-        super::fields::inspect(code, cursor, &session.cluster)
+        super::fields::inspect(code, cursor, session)
     }
 }
 

@@ -5,7 +5,9 @@ mod cluster;
 mod command;
 mod control;
 mod fields;
+mod kubectl;
 mod manifest;
+mod offers;
 mod rust;
 mod static_pod;
 

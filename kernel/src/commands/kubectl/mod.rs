@@ -25,7 +25,7 @@ use super::{Context, Program};
 use failure::{Failure, message};
 pub use flags::Parsed;
 use verb::{Call, Verb};
-pub use verbs::LAST_APPLIED;
+pub use verbs::{LAST_APPLIED, schema_in};
 
 /// The first words that kubectl understands.
 pub fn verb_names() -> impl Iterator<Item = &'static str> {
@@ -34,6 +34,36 @@ pub fn verb_names() -> impl Iterator<Item = &'static str> {
         let word = verb.name.split(' ').next().unwrap_or_default();
         (word != std::mem::replace(&mut last, word)).then_some(word)
     })
+}
+
+/// The words that can follow a verb, or the words that lead below it: `status` behind `rollout`.
+pub fn words_below(parent: &str) -> impl Iterator<Item = &'static str> {
+    let below =
+        move |name: &'static str| name.strip_prefix(parent)?.strip_prefix(' ').filter(|word| !word.contains(' '));
+    verbs::ALL.iter().filter_map(move |verb| below(verb.name))
+}
+
+/// A flag as it is typed, and whether a value follows.
+pub struct FlagWord {
+    pub long: &'static str,
+    pub short: Option<char>,
+    pub takes_value: bool,
+}
+
+/// The flags that can stand in a command line: those of its verb, then those of every verb.
+pub fn flag_words(args: &[String]) -> Vec<FlagWord> {
+    let own = find_verb(args).map_or(&[][..], |(verb, _)| verb.flags);
+    let word = |flag: &flags::Flag| FlagWord {
+        long: flag.long,
+        short: flag.short,
+        takes_value: !matches!(flag.takes, flags::Takes::Switch | flags::Takes::Optional(_)),
+    };
+    own.iter().chain(flags::GLOBAL).map(word).collect()
+}
+
+/// The words that are neither flags nor their values.
+pub fn plain(args: &[String]) -> Vec<&str> {
+    plain_words(args).into_iter().map(|place| args[place].as_str()).collect()
 }
 
 /// The flags of a command line that say which server is meant.

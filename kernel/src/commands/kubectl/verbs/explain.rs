@@ -93,9 +93,13 @@ fn step<'a>(schema: Schema<'a>, name: &str) -> Option<Schema<'a>> {
     own.map(|(_, field)| field).or_else(|| step(schema.items().or_else(|| schema.values())?, name))
 }
 
-/// The schema that a definition gives its kind, with the fields that every object has.
 fn custom_schema(call: &mut Call<'_, '_>, kind: &KindRef) -> Result<Value, Failure> {
     let definition = call.get(CustomResourceDefinition::kind(), "", &kind.qualified_resource())?;
+    Ok(schema_in(&definition, kind))
+}
+
+/// The schema that a definition gives its kind, with the fields that every object has.
+pub fn schema_in(definition: &Value, kind: &KindRef) -> Value {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let version = versions.into_iter().flatten().find(|version| version["name"] == *kind.version);
     let mut schema =
@@ -104,7 +108,7 @@ fn custom_schema(call: &mut Call<'_, '_>, kind: &KindRef) -> Result<Value, Failu
     schema["properties"]["apiVersion"] = json!({"type": "string"});
     schema["properties"]["kind"] = json!({"type": "string"});
     schema["properties"]["metadata"] = json!({"$ref": format!("#/$defs/{name}")});
-    Ok(schema)
+    schema
 }
 
 /// As kubectl's template of plain text has it. (`plaintext.tmpl` of k8s.io/kubectl/pkg/explain/v2.)

@@ -38,6 +38,7 @@ mod top;
 mod wait;
 
 pub use apply::LAST_APPLIED;
+pub use explain::schema_in;
 
 use super::super::suggest::suggestions;
 use super::help::names;
