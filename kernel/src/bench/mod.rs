@@ -53,7 +53,7 @@ pub const ALL: &[Benchmark] = &[
     Benchmark { name: "fork", about: "a copy of a cluster of 10,000 pods", run: |_| fork::run() },
     Benchmark {
         name: "search",
-        about: "every schedule of a controller with five children, one edit and at most two faults",
+        about: "every schedule of a controller with five children, one edit, one crash and one other fault",
         run: |_| search::run(),
     },
     Benchmark { name: "http-get", about: "GETs of one object, many at a time", run: http::get },

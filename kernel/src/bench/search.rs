@@ -1,4 +1,4 @@
-//! `search`: every schedule of one controller with five children, one edit and at most two faults.
+//! `search`: every schedule of one controller with five children, one edit, one crash and one other fault.
 
 use cluster_core::api::kind::KindRef;
 use cluster_core::{Cluster, Config};
@@ -11,7 +11,6 @@ use crate::search::scenario::{Act, Edit, Scenario, object};
 use crate::search::{Bounds, Subject, Task, search};
 
 const CHILDREN: u64 = 5;
-const FAULTS: usize = 2;
 
 /// As many ConfigMaps as a Secret's annotation says.
 struct Keeper;
@@ -52,7 +51,9 @@ pub fn run() -> Result<Map<String, Value>, String> {
     let controller = native("keeper", Keeper, kinds.iter()).map_err(|error| error.evalue)?;
     let task = Task::new(&cluster, scenario, vec![Subject::new(controller)])?;
     let bounds = Bounds {
-        faults: FAULTS,
+        faults: 2,
+        crashes: 1,
+        others: 1,
         deviations: 0,
         steps_max: 3_000_000,
         states_max: 400_000,
@@ -67,6 +68,7 @@ pub fn run() -> Result<Map<String, Value>, String> {
     Ok(Map::from_iter([
         ("steps_per_s".into(), rounded(coverage.steps as f64 / wall.as_secs_f64())),
         ("wall_s".into(), rounded(wall.as_secs_f64())),
+        ("steps".into(), json!(coverage.steps)),
         ("states".into(), json!(coverage.states)),
         ("is_exhausted".into(), json!(coverage.is_exhausted())),
         ("peak_rss_mib".into(), peak_rss_mib()),

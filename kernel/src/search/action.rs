@@ -61,10 +61,15 @@ impl Action {
     /// Something goes wrong here, rather than only in another order.
     pub fn is_fault(&self) -> bool {
         match self {
-            Action::HearTwice { .. } | Action::Lose { .. } | Action::Restart { .. } | Action::Crash { .. } => true,
+            Action::HearTwice { .. } | Action::Lose { .. } => true,
             Action::Write { outcome, .. } => *outcome != Outcome::Done,
-            _ => false,
+            _ => self.is_crash(),
         }
+    }
+
+    /// A controller's process ends.
+    pub fn is_crash(&self) -> bool {
+        matches!(self, Action::Restart { .. } | Action::Crash { .. })
     }
 }
 

@@ -18,8 +18,10 @@ const WALK_STEPS: u64 = 40;
 /// How far a search goes.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Faults in one schedule.
+    /// Faults in one schedule; so many of them may be crashes, and so many may be others.
     pub faults: usize,
+    pub crashes: usize,
+    pub others: usize,
     /// Deviations from the usual schedule.
     pub deviations: usize,
     /// Steps of all schedules together; beyond it nothing new is begun.
@@ -32,7 +34,24 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Bounds {
-        Bounds { faults: 2, deviations: 2, steps_max: 200_000, states_max: 20_000, walks: 100, seed: 1 }
+        Bounds {
+            faults: 2,
+            crashes: 2,
+            others: 2,
+            deviations: 2,
+            steps_max: 200_000,
+            states_max: 20_000,
+            walks: 100,
+            seed: 1,
+        }
+    }
+}
+
+impl Bounds {
+    fn allow(&self, lab: &Lab<'_>, action: &Action) -> bool {
+        let others = lab.faults - lab.crashes;
+        let is_left = if action.is_crash() { lab.crashes < self.crashes } else { others < self.others };
+        !action.is_fault() || lab.faults < self.faults && is_left
     }
 }
 
@@ -119,6 +138,12 @@ impl<'t> Explorer<'t> {
         outcome.map(drop)
     }
 
+    fn choices(&self, lab: &Lab<'t>, with_faults: bool) -> Vec<Action> {
+        let mut choices = lab.choices(with_faults && lab.faults < self.bounds.faults);
+        choices.retain(|action| self.bounds.allow(lab, action));
+        choices
+    }
+
     fn is_over(&self) -> bool {
         self.coverage.steps >= self.bounds.steps_max
     }
@@ -181,21 +206,21 @@ impl<'t> Explorer<'t> {
         mut lab: Lab<'t>,
         left: usize,
         schedule: &mut Vec<Action>,
-        seen: &mut HashMap<(u64, usize), usize>,
+        seen: &mut HashMap<State, usize>,
     ) -> Found<()> {
         if left == 0 {
             return self.follow(lab, schedule, true).map(drop);
         }
         let begun = schedule.len();
         for _ in 0..STEPS_MAX {
-            let known = seen.entry((lab.digest(), lab.faults)).or_insert(0);
+            let known = seen.entry(state(&lab)).or_insert(0);
             if self.is_over() || *known >= left {
                 schedule.truncate(begun);
                 return Ok(());
             }
             *known = left;
             let usual = lab.usual();
-            for action in lab.choices(lab.faults < self.bounds.faults) {
+            for action in self.choices(&lab, true) {
                 if Some(&action) == usual.as_ref() {
                     continue;
                 }
@@ -215,17 +240,17 @@ impl<'t> Explorer<'t> {
     /// Breadth first through all states. True if there are no more within the bounds.
     fn exhaust(&mut self, start: &Lab<'t>) -> Found<bool> {
         let mut parents: Vec<(usize, Option<Action>)> = vec![(0, None)];
-        let mut seen = HashSet::from([(start.digest(), 0)]);
+        let mut seen = HashSet::from([state(start)]);
         let mut frontier = VecDeque::from([(start.clone(), 0)]);
         while let Some((lab, node)) = frontier.pop_front() {
             if self.is_over() || seen.len() > self.bounds.states_max {
                 return Ok(false);
             }
-            for action in lab.choices(lab.faults < self.bounds.faults) {
+            for action in self.choices(&lab, true) {
                 let mut fork = lab.clone();
                 self.coverage.steps += 1;
                 let result = fork.act(&action);
-                if result.is_ok() && !seen.insert((fork.digest(), fork.faults)) {
+                if result.is_ok() && !seen.insert(state(&fork)) {
                     continue;
                 }
                 parents.push((node, Some(action)));
@@ -248,7 +273,7 @@ impl<'t> Explorer<'t> {
         let change_at = random.below(WALK_STEPS);
         for step in 0..WALK_STEPS {
             let with_faults = lab.faults < self.bounds.faults && random.below(8) == 0;
-            let choices = lab.choices(with_faults);
+            let choices = self.choices(&lab, with_faults);
             let salt = ranks ^ u64::from(step >= change_at);
             let chosen = match is_ranked && !with_faults {
                 true => choices.iter().max_by_key(|action| super::canon::digest_of(&(salt, actor(action)))).cloned(),
@@ -259,6 +284,13 @@ impl<'t> Explorer<'t> {
         }
         self.follow(lab, &mut schedule, true).map(drop)
     }
+}
+
+/// What lies ahead of a lab: its digest, and the faults and crashes that have been.
+type State = (u64, usize, usize);
+
+fn state(lab: &Lab<'_>) -> State {
+    (lab.digest(), lab.faults, lab.crashes)
 }
 
 fn path(parents: &[(usize, Option<Action>)], node: usize) -> Vec<Action> {
@@ -282,5 +314,26 @@ fn actor(action: &Action) -> (usize, usize, &str) {
         Action::Restart { part, .. } | Action::Crash { part } | Action::Start { part } => (3, *part, ""),
         Action::Settle => (4, 0, ""),
         Action::Edit => (5, 0, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mutants::names;
+    use super::*;
+
+    #[test]
+    fn crashes_and_other_faults_have_budgets_of_their_own() {
+        let task = names::lost_answer().task(true);
+        let lab = Lab::new(&task).unwrap();
+        let faults = |bounds: Bounds| {
+            let mut faults = Explorer::new(&task, &bounds).choices(&lab, true);
+            faults.retain(Action::is_fault);
+            faults
+        };
+        assert!(faults(Bounds { crashes: 0, ..Bounds::default() }).iter().all(|fault| !fault.is_crash()));
+        assert!(faults(Bounds { others: 0, ..Bounds::default() }).iter().all(Action::is_crash));
+        assert!(faults(Bounds { faults: 0, ..Bounds::default() }).is_empty());
+        assert!(faults(Bounds::default()).iter().any(Action::is_crash));
     }
 }

@@ -112,6 +112,8 @@ pub struct Lab<'t> {
     /// The store's revision at the beginning and after each edit.
     marks: Vec<u64>,
     pub faults: usize,
+    /// How many of the faults were crashes.
+    pub crashes: usize,
     /// Somebody has disturbed what the controllers made, or an event was lost.
     pub disturbed: bool,
     pub tally: Tally,
@@ -133,6 +135,7 @@ impl<'t> Lab<'t> {
             edited_at: cluster.now(),
             marks: vec![cluster.revision()],
             faults: 0,
+            crashes: 0,
             disturbed: false,
             tally: Tally::default(),
             made: Arc::default(),
@@ -277,6 +280,7 @@ impl<'t> Lab<'t> {
     /// Lets one thing happen. The error is a property that it breaks.
     pub fn act(&mut self, action: &Action) -> Result<(), Broken> {
         self.faults += usize::from(action.is_fault());
+        self.crashes += usize::from(action.is_crash());
         match action {
             Action::Hear { part, kind } => self.hear(*part, kind, false),
             Action::HearTwice { part, kind } => self.hear(*part, kind, true),

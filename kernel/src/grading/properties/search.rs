@@ -13,7 +13,8 @@ use crate::search::scenario::Scenario;
 use crate::search::{self, Bounds, Story, Subject, Task, scenarios};
 
 /// A learner waits for it.
-const BOUNDS: Bounds = Bounds { faults: 2, deviations: 2, steps_max: 12_000, states_max: 500, walks: 20, seed: 1 };
+const BOUNDS: Bounds =
+    Bounds { faults: 2, crashes: 2, others: 2, deviations: 2, steps_max: 12_000, states_max: 500, walks: 20, seed: 1 };
 
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Parameters")]

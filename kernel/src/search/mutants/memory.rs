@@ -82,7 +82,8 @@ fn phased<const RIGHT: bool>(key: &Key, view: &View, _: Time) -> Plan {
     plan
 }
 
-/// What has been done is kept in memory.
+/// What has been done is kept in memory. A crash would lose it, but the search need not wait for one: the same view gives
+/// another plan.
 pub fn phase_in_memory() -> Case {
     *MADE.lock().expect("nobody panicked") = false;
     Case {
