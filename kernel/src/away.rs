@@ -15,6 +15,7 @@ use cluster_core::watch::EventType;
 use serde_json::Value;
 
 use crate::commands::Api;
+use crate::commands::kubectl::config;
 use crate::commands::remote::observe::{Observer, Told};
 use crate::commands::remote::{Remote, open};
 
@@ -25,8 +26,8 @@ const UNWATCHED: &[&str] = &["Event", "Lease"];
 
 pub struct Away {
     pub remote: Remote,
-    /// Where objects are meant to be that name no namespace.
-    pub namespace: String,
+    /// The kubeconfig, with the context that is used as the current one.
+    pub kubeconfig: String,
     /// The simulation that waits until it is used again.
     pub simulation: Cluster,
     observer: Observer,
@@ -42,7 +43,9 @@ impl Away {
     /// # Errors
     /// The kubeconfig can't be read, or the server can't be reached: in kubectl's words.
     pub fn go(kubeconfig: &str, context: Option<&str>, left: Cluster) -> Result<(Away, Cluster), String> {
-        let (mut remote, namespace) = open(kubeconfig, context)?;
+        let (mut remote, _) = open(kubeconfig, context)?;
+        let text = std::fs::read_to_string(kubeconfig).map_err(|error| format!("{kubeconfig}: {error}"))?;
+        let text = context.map_or_else(|| text.clone(), |context| config::with_current(&text, context));
         let served = remote.kinds().map_err(|status| status.message)?;
         let mut mirror = Cluster::mirror();
         let watched = |kind: &&KindRef| {
@@ -53,7 +56,7 @@ impl Away {
         let mut waiting: Vec<usize> = watched.iter().map(|kind| kind.slot).collect();
         let observer = remote.observe(watched);
         let since = Instant::now();
-        let mut away = Away { remote, namespace, simulation: left, observer, since, revisions: BTreeMap::new() };
+        let mut away = Away { remote, kubeconfig: text, simulation: left, observer, since, revisions: BTreeMap::new() };
         while !waiting.is_empty() && since.elapsed() < LISTS_MAX {
             let Some(told) = away.observer.next(LISTS_MAX.saturating_sub(since.elapsed())) else { break };
             if let Told::All(kind, _) | Told::Refused(kind) = &told {

@@ -16,6 +16,7 @@ use cluster_core::{Cluster, Config};
 
 use crate::away::Away;
 use crate::commands::files::{Files, Folder};
+use crate::commands::kubectl::config;
 use crate::controls::lesson::Lesson;
 use crate::language;
 use crate::notebook;
@@ -31,6 +32,20 @@ const SETTLE_SECONDS_MAX: u64 = 60;
 const STIR: Duration = Duration::from_millis(400);
 const QUIET: Duration = Duration::from_secs(2);
 const GLANCE: Duration = Duration::from_millis(100);
+/// Of the simulated cluster, named as kubeadm names them.
+const KUBECONFIG: &str = "apiVersion: v1
+kind: Config
+clusters:
+- name: kubernetes
+  cluster: {server: 'https://10.0.0.1:6443'}
+contexts:
+- name: kubernetes-admin@kubernetes
+  context: {cluster: kubernetes, user: kubernetes-admin}
+current-context: kubernetes-admin@kubernetes
+users:
+- name: kubernetes-admin
+  user: {}
+";
 /// A wait shows how far it is when it has been asked so often whether to go on. Not after a time by the wall clock:
 /// whether there is a bar must not depend on how fast the machine is.
 const PROGRESS_AFTER_ASKED: usize = 1000;
@@ -61,6 +76,8 @@ pub struct Session {
     pub progress: Progress,
     /// What each manifest cell has applied, by the cell's id.
     pub applied: BTreeMap<String, Vec<(KindRef, Key)>>,
+    /// What `kubectl config` shows and changes in a cell, as the text of a kubeconfig.
+    pub kubeconfig: String,
     /// The folder in which commands find files.
     pub files: Box<dyn Files + Send>,
     /// What lets time pass.
@@ -84,6 +101,7 @@ pub struct Session {
 struct Fork {
     cluster: Cluster,
     applied: BTreeMap<String, Vec<(KindRef, Key)>>,
+    kubeconfig: String,
 }
 
 /// All clusters as they were before a cell.
@@ -133,6 +151,7 @@ impl Session {
             predictions: Vec::new(),
             progress: Progress::default(),
             applied: BTreeMap::new(),
+            kubeconfig: KUBECONFIG.to_owned(),
             files: Box::new(Folder::new(".")),
             pace: Pace::Settling,
             name: "main".into(),
@@ -341,6 +360,7 @@ impl Session {
     /// From now on cells speak to another cluster, of which there is a mirror.
     pub fn go_away(&mut self, away: Away, mirror: Cluster) {
         self.arrive(mirror);
+        self.kubeconfig.clone_from(&away.kubeconfig);
         self.away = Some(away);
         if let Some(running) = self.past.last_mut() {
             *running = replay::Past::default();
@@ -351,7 +371,16 @@ impl Session {
     pub fn come_back(&mut self) {
         if let Some(away) = self.away.take() {
             self.arrive(away.simulation);
+            self.kubeconfig = KUBECONFIG.to_owned();
         }
+    }
+
+    /// Where objects are meant to be that name no namespace.
+    pub fn namespace(&self) -> String {
+        if self.kubeconfig == KUBECONFIG {
+            return "default".to_owned();
+        }
+        config::namespace(&self.kubeconfig).unwrap_or_else(|| "default".to_owned())
     }
 
     /// Goes on in another cluster: nothing leads back to what cells did in the one before.

@@ -16,6 +16,8 @@ pub struct Context<'a> {
     pub files: &'a mut dyn Files,
     /// The namespace that is meant where none is named.
     pub namespace: String,
+    /// The kubeconfig that is meant where no file is named; on a machine it is a file of its own.
+    pub kubeconfig: Option<&'a mut String>,
     /// What stands on standard input: a here-document, the output of the program before.
     pub stdin: String,
     /// The node whose shell this is; `None` for the person's own.
@@ -33,6 +35,7 @@ impl<'a> Context<'a> {
             api,
             files,
             namespace: "default".into(),
+            kubeconfig: None,
             stdin: String::new(),
             node: None,
             language: "en".into(),

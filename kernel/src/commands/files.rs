@@ -9,6 +9,9 @@ pub trait Files {
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), Trouble>;
 
+    /// Makes a folder, and those around it, if it is not there.
+    fn make_folder(&mut self, path: &str) -> Result<(), Trouble>;
+
     /// The names of the files right in a folder, sorted; `None` if it is none.
     fn list(&self, path: &str) -> Option<Vec<String>>;
 }
@@ -80,6 +83,10 @@ impl Files for Folder {
         std::fs::write(self.locate(path)?, text).map_err(|error| trouble(&error))
     }
 
+    fn make_folder(&mut self, path: &str) -> Result<(), Trouble> {
+        std::fs::create_dir_all(self.locate(path)?).map_err(|error| trouble(&error))
+    }
+
     fn list(&self, path: &str) -> Option<Vec<String>> {
         names(&self.locate(path).ok()?)
     }
@@ -95,6 +102,10 @@ impl Files for Disk {
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), Trouble> {
         std::fs::write(path, text).map_err(|error| trouble(&error))
+    }
+
+    fn make_folder(&mut self, path: &str) -> Result<(), Trouble> {
+        std::fs::create_dir_all(path).map_err(|error| trouble(&error))
     }
 
     fn list(&self, path: &str) -> Option<Vec<String>> {
@@ -121,6 +132,10 @@ impl Files for Memory {
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), Trouble> {
         self.0.insert(path.trim_start_matches("./").to_owned(), text.to_owned());
+        Ok(())
+    }
+
+    fn make_folder(&mut self, _: &str) -> Result<(), Trouble> {
         Ok(())
     }
 

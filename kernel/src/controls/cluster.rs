@@ -104,7 +104,7 @@ pub fn cluster(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
         ["use", kubeconfig, context] => go(kubeconfig, Some(context), session)?,
         _ => return Err(args.wrong()),
     }
-    let language = session.language();
+    let (language, namespace) = (session.language(), session.namespace());
     let text = match &mut session.away {
         None => {
             let (nodes, seed) = (session.settings.nodes, session.settings.seed);
@@ -115,7 +115,7 @@ pub fn cluster(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
         }
         Some(away) => {
             let version = away.remote.version().unwrap_or_default();
-            let (address, namespace) = (away.remote.address(), &away.namespace);
+            let address = away.remote.address();
             match language.is_japanese() {
                 true => format!(
                     "{address} のクラスタ（{version}、Namespace {namespace}）。ここですることは本物です。%cluster sim で戻ります\n"

@@ -144,10 +144,10 @@ fn run_script(script: &str, session: &mut Session, sink: &mut dyn Sink) -> Resul
         // Asked by the programs that wait, and written to between them.
         let sink = RefCell::new(&mut *sink);
         let interrupted = || sink.borrow().interrupted();
-        let namespace = session.away.as_ref().map(|away| away.namespace.clone());
+        let namespace = session.namespace();
         let mut api = caller::api(&mut session.cluster, session.away.as_mut(), cause, &interrupted);
         let mut context = Context::new(api.as_mut(), session.files.as_mut());
-        context.namespace = namespace.unwrap_or(context.namespace);
+        (context.namespace, context.kubeconfig) = (namespace, Some(&mut session.kubeconfig));
         context.language = language.code().to_owned();
         commands::shell::run(script, &mut context, &mut |stream, written| {
             sink.borrow_mut().put(match stream {

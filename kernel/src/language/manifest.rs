@@ -45,7 +45,7 @@ impl Language for Manifest {
         // Tried first, on a fork or as a dry run: a cell with one wrong object changes nothing.
         let mut trial = session.cluster.clone();
         let mut problems = Vec::new();
-        let namespace = session.away.as_ref().map_or("default", |away| &away.namespace).to_owned();
+        let namespace = session.namespace();
         let dry_run = session.away.is_some();
         for item in &items {
             if sink.interrupted() {

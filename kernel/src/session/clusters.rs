@@ -67,15 +67,16 @@ impl Session {
     }
 
     pub(super) fn present(&self) -> Fork {
-        Fork { cluster: self.cluster.clone(), applied: self.applied.clone() }
+        Fork { cluster: self.cluster.clone(), applied: self.applied.clone(), kubeconfig: self.kubeconfig.clone() }
     }
 
     /// Makes a cluster the present one; the one before is gone unless somebody keeps it.
     fn enter(&mut self, fork: Fork) -> Fork {
         let cluster = std::mem::replace(&mut self.cluster, fork.cluster);
         let applied = std::mem::replace(&mut self.applied, fork.applied);
+        let kubeconfig = std::mem::replace(&mut self.kubeconfig, fork.kubeconfig);
         self.told = self.cluster.trace().next_sequence();
-        Fork { cluster, applied }
+        Fork { cluster, applied, kubeconfig }
     }
 
     /// Keeps a copy of the present cluster.

@@ -101,6 +101,11 @@ impl Parsed {
         self.values.iter().filter(move |(name, _)| *name == long).map(|(_, value)| value.as_str())
     }
 
+    /// Objects are named by files or a kustomization.
+    pub fn names_files(&self) -> bool {
+        self.has("filename") || self.has("kustomize")
+    }
+
     /// The values of a list flag, which may also stand in one with commas between them.
     pub fn list<'a>(&'a self, long: &'a str) -> impl Iterator<Item = &'a str> {
         self.all(long).flat_map(|value| value.split(','))

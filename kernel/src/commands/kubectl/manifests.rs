@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::failure::{Failure, message};
 use super::flags::{Flag, switch, text};
+use super::kustomize;
 use super::resources::Item;
 use super::verb::Call;
 use crate::yaml;
@@ -20,9 +21,8 @@ impl Call<'_, '_> {
     /// That files are named.
     pub fn require_files(&self) -> super::failure::Outcome {
         match (self.parsed.has("filename"), self.parsed.has("kustomize")) {
-            (true, false) => Ok(()),
+            (true, false) | (false, true) => Ok(()),
             (true, true) => message("only one of -f or -k can be specified"),
-            (false, true) => message("kustomizations (-k) are not built here"),
             (false, false) => message("must specify one of -f and -k"),
         }
     }
@@ -43,6 +43,15 @@ impl Call<'_, '_> {
         }
         let kinds = self.context.api.kinds()?;
         let (mut items, mut failures) = (Vec::new(), Vec::new());
+        if let Some(folder) = self.parsed.text("kustomize").map(str::to_owned) {
+            let built = kustomize::build(&*self.context.files, &folder).map_err(Failure::Message)?;
+            built.warnings.iter().for_each(|warning| self.context.error_line(warning));
+            let mut objects = built.objects;
+            kustomize::legacy(&mut objects);
+            for object in objects {
+                items.extend(self.item(&kinds, &folder, object)?);
+            }
+        }
         for (source, content) in sources {
             let (documents, broken) = documents(&source, &content);
             failures.extend(broken);

@@ -11,6 +11,7 @@ mod flags;
 mod go_template;
 mod help;
 mod jsonpath;
+mod kustomize;
 mod kyaml;
 mod manifests;
 mod output;
@@ -25,7 +26,7 @@ use super::{Context, Program};
 use failure::{Failure, message};
 pub use flags::Parsed;
 use verb::{Call, Verb};
-pub use verbs::{LAST_APPLIED, schema_in};
+pub use verbs::{LAST_APPLIED, config, schema_in};
 
 /// The first words that kubectl understands.
 pub fn verb_names() -> impl Iterator<Item = &'static str> {
@@ -70,6 +71,11 @@ pub fn plain(args: &[String]) -> Vec<&str> {
 pub fn global_flags(args: &[String]) -> Parsed {
     let own = find_verb(args).map_or(&[][..], |(verb, _)| verb.flags);
     flags::global(args, own)
+}
+
+/// Whether a command line is one that no server is asked for.
+pub fn is_local(args: &[String]) -> bool {
+    find_verb(args).is_ok_and(|(verb, _)| verb.name.starts_with("config") || verb.name == "kustomize")
 }
 
 pub struct Kubectl;

@@ -187,7 +187,7 @@ impl Call<'_, '_> {
 
     /// As [`Call::items`]; with --local the objects of files as they stand there, or this refusal.
     pub fn objects(&mut self, refusal: &str) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
-        match (self.parsed.switch("local"), self.parsed.has("filename")) {
+        match (self.parsed.switch("local"), self.parsed.names_files()) {
             (false, _) => self.items(),
             (true, true) => self.manifests_so_far(),
             (true, false) => message(refusal),
@@ -197,7 +197,7 @@ impl Call<'_, '_> {
     /// As [`Call::items`], of these arguments and the files.
     pub fn items_of(&mut self, args: &[String]) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
         let (mut items, mut failures) = (Vec::new(), Vec::new());
-        if self.parsed.has("filename") {
+        if self.parsed.names_files() {
             for manifest in self.manifests()? {
                 match self.get(&manifest.kind, &manifest.namespace, &manifest.name) {
                     Ok(value) => items.push(Item { source: manifest.source, ..Item::new(&manifest.kind, value) }),

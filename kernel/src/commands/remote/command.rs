@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use super::connect::connect;
+use super::connect::{connect, nowhere};
 use crate::commands::files::Disk;
 use crate::commands::kubectl::{self, Kubectl as Program};
 use crate::commands::{Context, Program as _, Stream};
@@ -20,7 +20,8 @@ pub struct Kubectl {
 impl Kubectl {
     pub fn start(self) -> Outcome {
         let flags = kubectl::global_flags(&self.arguments);
-        let (mut remote, namespace) = match connect(&flags) {
+        let connected = if kubectl::is_local(&self.arguments) { nowhere() } else { connect(&flags) };
+        let (mut remote, namespace) = match connected {
             Ok(connected) => connected,
             Err(problem) => {
                 terminal(Stream::Stderr, &format!("error: {problem}\n"));

@@ -28,6 +28,11 @@ pub fn connect(flags: &Parsed) -> Result<(Remote, String), String> {
     })
 }
 
+/// No server, for what asks none.
+pub fn nowhere() -> Result<(Remote, String), String> {
+    connected(async { Ok(Config::new(axum::http::Uri::from_static(NOWHERE))) })
+}
+
 /// What a cell uses: the server of a kubeconfig, by its current context or another.
 ///
 /// # Errors

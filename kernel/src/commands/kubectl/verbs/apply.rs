@@ -13,7 +13,7 @@ use super::super::output::{
 };
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
-use super::create;
+use super::{create, prune};
 
 pub const VERB: Verb = Verb {
     name: "apply",
@@ -35,6 +35,7 @@ pub const VERB: Verb = Verb {
         switch("force"),
         switch("all"),
         switch("prune"),
+        text("prune-allowlist"),
         switch("wait"),
         switch("openapi-patch"),
         integer("grace-period"),
@@ -72,6 +73,9 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
             Err(failure) => failures.push(failure),
         }
     }
+    if call.parsed.switch("prune") && failures.is_empty() {
+        prune::prune(call, &applied, dry_run)?;
+    }
     match call.format()? {
         Format::Human | Format::Name => {}
         Format::Json if applied.len() > 1 => call.line(list_json(&applied)),
@@ -92,19 +96,11 @@ fn check_flags(call: &Call<'_, '_>, server_side: bool) -> Outcome {
     if !server_side && parsed.switch("force-conflicts") {
         return message("--force-conflicts only works with --server-side");
     }
-    if parsed.switch("prune") {
-        return match parsed.switch("all") || parsed.has("selector") {
-            false => message(
-                "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all flag. If you did not mean to prune all resources, specify a label selector",
-            ),
-            true => message("--prune is not built here"),
-        };
-    }
-    Ok(())
+    if parsed.switch("prune") { prune::check(call) } else { Ok(()) }
 }
 
 /// Tells at once, unless objects are printed at the end.
-fn tell(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Outcome {
+pub fn tell(call: &mut Call<'_, '_>, item: &Item, what: &str, dry_run: DryRun) -> Outcome {
     match call.format()? {
         Format::Human | Format::Name => call.changed(item, what, dry_run),
         _ => Ok(()),

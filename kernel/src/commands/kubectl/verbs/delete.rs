@@ -80,7 +80,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
             }),
         }
     }
-    if found == 0 && failures.is_empty() && !call.parsed.has("filename") {
+    if found == 0 && failures.is_empty() && !call.parsed.names_files() {
         call.line("No resources found");
     }
     if call.parsed.switch_or_on("wait") && manner.dry_run == DryRun::None {
@@ -145,7 +145,7 @@ pub fn propagation(call: &Call<'_, '_>) -> Result<Propagation, Failure> {
 
 /// What is to be deleted. Objects that are named are not looked up before.
 fn doomed(call: &mut Call<'_, '_>) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
-    if call.parsed.has("filename") {
+    if call.parsed.names_files() {
         return call.manifests_so_far();
     }
     if call.parsed.args.is_empty() {

@@ -26,7 +26,7 @@ const NOT_SPECIFIED: &str = "You must specify the type of resource to describe. 
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let args = call.parsed.args.clone();
-    if args.is_empty() && !call.parsed.has("filename") {
+    if args.is_empty() && !call.parsed.names_files() {
         return message(NOT_SPECIFIED);
     }
     let (items, mut failures) = found(call, &args)?;
@@ -59,7 +59,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 
 /// What is named, and what of it is not there.
 fn found(call: &mut Call<'_, '_>, args: &[String]) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
-    if call.parsed.has("filename") {
+    if call.parsed.names_files() {
         return call.items_of(args);
     }
     let (mut items, mut failures) = (Vec::new(), Vec::new());

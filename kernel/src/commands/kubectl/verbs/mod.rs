@@ -5,6 +5,7 @@ mod attach;
 mod auth;
 mod autoscale;
 mod certificate;
+pub mod config;
 mod cp;
 mod create;
 mod debug;
@@ -13,6 +14,8 @@ mod describe;
 mod diff;
 mod discovery;
 mod drain;
+mod dump;
+mod edit;
 mod events;
 mod exec;
 mod explain;
@@ -20,6 +23,7 @@ mod expose;
 mod get;
 mod group;
 pub mod help;
+mod kustomize;
 mod label;
 mod last_applied;
 mod logs;
@@ -28,6 +32,8 @@ mod overrides;
 mod patch;
 mod pods;
 mod port_forward;
+mod prune;
+mod reconcile;
 mod replace;
 mod rollout;
 mod run;
@@ -82,6 +88,7 @@ pub const ALL: &[&Verb] = &[
     &set::subject::VERB,
     &explain::VERB,
     &get::VERB,
+    &edit::VERB,
     &delete::VERB,
     &rollout::VERB,
     &rollout::history::VERB,
@@ -96,6 +103,7 @@ pub const ALL: &[&Verb] = &[
     &certificate::APPROVE,
     &certificate::DENY,
     &discovery::CLUSTER_INFO,
+    &dump::VERB,
     &top::TOP,
     &top::POD,
     &top::NODE,
@@ -111,6 +119,7 @@ pub const ALL: &[&Verb] = &[
     &cp::VERB,
     &auth::AUTH,
     &auth::CAN_I,
+    &reconcile::VERB,
     &auth::WHO_AM_I,
     &events::VERB,
     &diff::VERB,
@@ -121,10 +130,21 @@ pub const ALL: &[&Verb] = &[
     &patch::VERB,
     &replace::VERB,
     &wait::VERB,
+    &kustomize::VERB,
     &label::LABEL,
     &label::ANNOTATE,
     &discovery::API_RESOURCES,
     &discovery::API_VERSIONS,
+    &config::CONFIG,
+    &config::CURRENT_CONTEXT,
+    &config::DELETE_CONTEXT,
+    &config::GET_CLUSTERS,
+    &config::GET_CONTEXTS,
+    &config::GET_USERS,
+    &config::RENAME_CONTEXT,
+    &config::SET_CONTEXT,
+    &config::USE_CONTEXT,
+    &config::VIEW,
     &discovery::VERSION,
     &help::HELP,
     &help::OPTIONS,

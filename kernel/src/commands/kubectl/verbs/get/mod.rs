@@ -66,7 +66,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         return raw::send(call, &Method::GET, &uri);
     }
     let watches = call.parsed.switch("watch") || call.parsed.switch("watch-only");
-    let names_nothing = call.parsed.args.is_empty() && !call.parsed.has("filename");
+    let names_nothing = call.parsed.args.is_empty() && !call.parsed.names_files();
     if names_nothing && !watches {
         call.context.error_line(WHICH_KIND);
         return Err(Failure::Usage(
@@ -95,7 +95,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 
 fn wanted(call: &mut Call<'_, '_>) -> Result<Vec<Wanted>, Failure> {
     let everywhere = call.parsed.switch("all-namespaces");
-    if call.parsed.has("filename") {
+    if call.parsed.names_files() {
         let named = |item: Item| Wanted { kind: item.kind, namespace: item.namespace, name: Some(item.name) };
         return Ok(call.manifests()?.into_iter().map(named).collect());
     }

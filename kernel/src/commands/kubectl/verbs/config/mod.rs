@@ -1,0 +1,219 @@
+//! `kubectl config`: what stands in a kubeconfig. In a cell without `--kubeconfig` it is the notebook's own, which says
+//! in which namespace objects are meant to be.
+//! <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>
+
+mod contexts;
+mod view;
+
+use serde_json::{Value, json};
+
+use super::super::super::files::Trouble;
+use super::super::failure::{Failure, Outcome, message};
+use super::super::flags::switch;
+use super::super::help;
+use super::super::output::{OUTPUT, TEMPLATE};
+use super::super::verb::{Call, Verb};
+use super::group;
+use crate::yaml;
+
+pub const CONFIG: Verb = Verb { name: "config", aliases: &[], flags: &[], run: group::on_stderr };
+pub const VIEW: Verb = Verb {
+    name: "config view",
+    aliases: &[],
+    flags: &[OUTPUT, TEMPLATE, switch("minify"), switch("raw"), switch("flatten"), switch("merge")],
+    run: view::run,
+};
+pub const CURRENT_CONTEXT: Verb =
+    Verb { name: "config current-context", aliases: &[], flags: &[], run: contexts::current };
+pub const GET_CONTEXTS: Verb =
+    Verb { name: "config get-contexts", aliases: &[], flags: &[OUTPUT, switch("no-headers")], run: contexts::get };
+pub const USE_CONTEXT: Verb =
+    Verb { name: "config use-context", aliases: &["use"], flags: &[], run: contexts::change_to };
+pub const SET_CONTEXT: Verb =
+    Verb { name: "config set-context", aliases: &[], flags: &[switch("current")], run: contexts::set };
+pub const RENAME_CONTEXT: Verb =
+    Verb { name: "config rename-context", aliases: &[], flags: &[], run: contexts::rename };
+pub const DELETE_CONTEXT: Verb =
+    Verb { name: "config delete-context", aliases: &[], flags: &[], run: contexts::delete };
+pub const GET_CLUSTERS: Verb =
+    Verb { name: "config get-clusters", aliases: &[], flags: &[], run: |call| names(call, "clusters") };
+pub const GET_USERS: Verb =
+    Verb { name: "config get-users", aliases: &[], flags: &[], run: |call| names(call, "users") };
+
+/// Lists of a kubeconfig, with the field in which each entry holds what it names.
+pub const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("contexts", "context"), ("users", "user")];
+
+/// A kubeconfig, entries sorted by name as kubectl writes them.
+pub struct Kubeconfig {
+    pub value: Value,
+    /// The file's name; empty for the notebook's own.
+    pub path: String,
+}
+
+impl Kubeconfig {
+    /// The one that is meant; an empty one if there is no such file.
+    pub fn read(call: &Call<'_, '_>) -> Result<Kubeconfig, Failure> {
+        let own = call.context.kubeconfig.as_deref().filter(|_| !call.parsed.has("kubeconfig"));
+        let (path, text) = match own {
+            Some(own) => (String::new(), own.clone()),
+            None => {
+                let path = place(call);
+                match call.context.files.read(&path) {
+                    Ok(text) => (path, text),
+                    Err(Trouble::Missing) => (path, String::new()),
+                    Err(trouble) => return message(format!("error loading config file \"{path}\": {trouble}")),
+                }
+            }
+        };
+        let documents = yaml::read(&text).map_err(|error| {
+            Failure::Message(format!("error loading config file \"{path}\": {}", error.in_go_words()))
+        })?;
+        let read = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
+        let mut value = json!({"apiVersion": "v1", "kind": "Config", "current-context": ""});
+        for (field, found) in read.as_object().into_iter().flatten() {
+            let is_empty = field == "preferences" && found == &json!({});
+            if !found.is_null() && !is_empty {
+                value[field] = found.clone();
+            }
+        }
+        for (list, _) in LISTS {
+            if let Some(entries) = value[list].as_array_mut() {
+                entries.sort_by_key(|entry| entry["name"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+        Ok(Kubeconfig { value, path })
+    }
+
+    pub fn write(&self, call: &mut Call<'_, '_>) -> Outcome {
+        let text = yaml::print(&self.value);
+        match &mut call.context.kubeconfig {
+            Some(own) if self.path.is_empty() => **own = text,
+            _ => {
+                let path = &self.path;
+                let written = call.context.files.write(path, &text);
+                return written.map_err(|trouble| Failure::Message(format!("open {path}: {trouble}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a kubeconfig says under a name; null if nothing.
+    pub fn entry(&self, list: &str, name: &str) -> &Value {
+        let field = LISTS.iter().find(|(known, _)| *known == list).map_or("", |(_, field)| field);
+        let mut entries = self.value[list].as_array().into_iter().flatten();
+        entries.find(|entry| entry["name"] == name).map_or(&Value::Null, |entry| &entry[field])
+    }
+
+    pub fn names(&self, list: &str) -> Vec<String> {
+        let entries = self.value[list].as_array().into_iter().flatten();
+        entries.filter_map(|entry| entry["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    pub fn current(&self) -> &str {
+        self.value["current-context"].as_str().unwrap_or_default()
+    }
+
+    /// Puts a context in, at its place among the others.
+    pub fn put_context(&mut self, name: &str, context: Value) {
+        self.remove_context(name);
+        let entry = json!({"name": name, "context": context});
+        if !self.value["contexts"].is_array() {
+            self.value["contexts"] = json!([]);
+        }
+        if let Some(entries) = self.value["contexts"].as_array_mut() {
+            entries.push(entry);
+            entries.sort_by_key(|entry| entry["name"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+
+    pub fn remove_context(&mut self, name: &str) {
+        if let Some(entries) = self.value["contexts"].as_array_mut() {
+            entries.retain(|entry| entry["name"] != name);
+        }
+    }
+}
+
+/// The file that `--kubeconfig` names, or the first of `KUBECONFIG`, or `~/.kube/config`.
+fn place(call: &Call<'_, '_>) -> String {
+    if let Some(path) = call.parsed.text("kubeconfig") {
+        return path.to_owned();
+    }
+    let set = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let first = set("KUBECONFIG").and_then(|paths| paths.split(':').find(|path| !path.is_empty()).map(str::to_owned));
+    first.unwrap_or_else(|| format!("{}/.kube/config", set("HOME").unwrap_or_default()))
+}
+
+/// The namespace that a kubeconfig's current context says.
+pub fn namespace(kubeconfig: &str) -> Option<String> {
+    let value = yaml::read(kubeconfig).ok()?.into_iter().next()?.value;
+    let contexts = value["contexts"].as_array()?;
+    let current = contexts.iter().find(|context| context["name"] == value["current-context"])?;
+    current["context"]["namespace"].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// A kubeconfig with another current context.
+pub fn with_current(kubeconfig: &str, context: &str) -> String {
+    let read = yaml::read(kubeconfig).ok().and_then(|documents| documents.into_iter().next());
+    let Some(mut value) = read.map(|document| document.value).filter(Value::is_object) else {
+        return kubeconfig.to_owned();
+    };
+    value["current-context"] = context.into();
+    yaml::print(&value)
+}
+
+fn names(call: &mut Call<'_, '_>, list: &str) -> Outcome {
+    let names = Kubeconfig::read(call)?.names(list);
+    call.line("NAME");
+    names.iter().for_each(|name| call.line(name));
+    Ok(())
+}
+
+/// So many arguments.
+fn arguments<const N: usize>(call: &mut Call<'_, '_>) -> Result<[String; N], Failure> {
+    call.parsed.args.clone().try_into().map_err(|args: Vec<String>| unexpected(call, &args))
+}
+
+/// Shows the verb's help, and says that these are not its arguments.
+fn unexpected(call: &mut Call<'_, '_>, args: &[String]) -> Failure {
+    let words: Vec<String> = call.command.split(' ').skip(1).map(str::to_owned).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    call.context.print(help::of(&words).unwrap_or_default());
+    Failure::Message(format!("Unexpected args: [{}]", args.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
+
+    #[test]
+    fn a_cell_sets_the_namespace_that_is_meant_from_then_on() {
+        let mut session = session();
+        assert_eq!(run(&mut session, "kubectl config current-context"), "kubernetes-admin@kubernetes\n");
+        run(&mut session, "kubectl create namespace shop");
+        let told = run(&mut session, "kubectl config set-context --current --namespace=shop");
+        assert_eq!(told, "Context \"kubernetes-admin@kubernetes\" modified.\n");
+        run(&mut session, "kubectl create configmap a");
+        run(&mut session, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n");
+        let told = run(&mut session, "kubectl get configmap a b -n shop -o name");
+        assert_eq!(told, "configmap/a\nconfigmap/b\n");
+        assert!(run(&mut session, "kubectl config view --minify").contains("    namespace: shop\n"));
+        run(&mut session, "%rewind 6");
+        assert!(!run(&mut session, "kubectl config view").contains("shop"));
+    }
+
+    #[test]
+    fn contexts_of_a_file_are_listed_made_and_used() {
+        let mut session = session();
+        let kubectl = |session: &mut _, words: &str| run(session, &format!("kubectl --kubeconfig kc config {words}"));
+        assert_eq!(kubectl(&mut session, "set-context one --cluster=a --user=ben"), "Context \"one\" created.\n");
+        assert_eq!(kubectl(&mut session, "set-context two --cluster=b --namespace=shop"), "Context \"two\" created.\n");
+        assert_eq!(kubectl(&mut session, "use-context two"), "Switched to context \"two\".\n");
+        assert_eq!(kubectl(&mut session, "rename-context one three"), "Context \"one\" renamed to \"three\".\n");
+        assert_eq!(
+            kubectl(&mut session, "get-contexts"),
+            "CURRENT   NAME    CLUSTER   AUTHINFO   NAMESPACE\n          three   a         ben        \n*         two     b                    shop\n"
+        );
+        assert_eq!(kubectl(&mut session, "delete-context three"), "deleted context three from kc\n");
+        assert_eq!(kubectl(&mut session, "get-contexts -o name"), "two\n");
+    }
+}
