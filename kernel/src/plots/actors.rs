@@ -87,7 +87,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         }
         legend(sheet, bottom + 24, context.japanese)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &graph) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &graph) })
 }
 
 /// The order that the newest coming of the subject was part of.

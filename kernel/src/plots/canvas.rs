@@ -67,11 +67,16 @@ pub fn draw(
 
 /// Puts a title (what a screen reader says) and the role of an image into an SVG.
 fn describe(svg: &str, alt: &str) -> String {
-    let escaped = alt.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let label = escaped.replace('"', "&quot;");
+    let title = alt.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let label = escaped(alt);
     let Some(end) = svg.find('>') else { return svg.to_owned() };
     let (open, rest) = svg.split_at(end);
-    format!("{open} role=\"img\" aria-label=\"{label}\">\n<title>{escaped}</title>{}", &rest[1..])
+    format!("{open} role=\"img\" aria-label=\"{label}\">\n<title>{title}</title>{}", &rest[1..])
+}
+
+/// A text as it stands in an attribute.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Virtual time along the x axis of a panel.

@@ -92,7 +92,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         }
         Ok(())
     })?;
-    Ok(Picture { svg, alt, table: table(context, &graph) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &graph) })
 }
 
 /// The write that made the subject; of several that bear its name, or one that begins so, the one made last.

@@ -30,7 +30,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         let bottom = gantt::panel(sheet, &axis, context, &below, bottom + 56)?;
         legend(sheet, bottom + 40, context.japanese, true)
     })?;
-    Ok(Picture { svg, alt, table: gantt::table(context, &all, axis.to) })
+    Ok(Picture { svg, html: None, alt, table: gantt::table(context, &all, axis.to) })
 }
 
 fn side(context: &Context<'_>) -> Result<Vec<Life>, String> {

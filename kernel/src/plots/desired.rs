@@ -34,7 +34,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         panel(sheet, &axis, context, &counts, 46)?;
         legend(sheet, 46 + PANEL + 42, context.japanese)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &counts) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &counts) })
 }
 
 /// The counts from a moment on.

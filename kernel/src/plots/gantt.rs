@@ -10,7 +10,7 @@ use super::canvas::{
 use super::lives::{Life, Stage};
 use super::{Context, Picture, Table};
 
-const ROW: i32 = 24;
+pub const ROW: i32 = 24;
 const ROWS_MAX: usize = 40;
 
 pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
@@ -24,7 +24,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         let bottom = panel(sheet, &axis, context, &rows, top)?;
         legend(sheet, bottom + 40, context.japanese, true)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &rows, axis.to) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &rows, axis.to) })
 }
 
 fn title(context: &Context<'_>) -> String {
@@ -33,7 +33,7 @@ fn title(context: &Context<'_>) -> String {
 }
 
 /// The lives to show, grouped by owner.
-fn rows_of(context: &Context<'_>) -> Result<Vec<Life>, String> {
+pub fn rows_of(context: &Context<'_>) -> Result<Vec<Life>, String> {
     let mut rows = context.lives();
     if rows.is_empty() {
         return Err(context.nothing());
@@ -99,7 +99,7 @@ pub fn shortened(name: &str, letters_max: usize) -> String {
     format!("…{tail}")
 }
 
-fn alt(context: &Context<'_>, rows: &[Life]) -> String {
+pub fn alt(context: &Context<'_>, rows: &[Life]) -> String {
     let ready = rows.iter().filter(|life| life.stage_at(context.now) == Some(Stage::Ready)).count();
     let gone = rows.iter().filter(|life| life.gone.is_some()).count();
     let restarts: usize = rows.iter().map(|life| life.restarts.len()).sum();

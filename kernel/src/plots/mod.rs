@@ -14,6 +14,7 @@ pub mod packing;
 mod queue;
 mod revisions;
 mod sequence;
+mod timeline;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -84,6 +85,14 @@ pub const ALL: &[Plot] = &[
         name: "queue", about: ("コントローラーの作業キュー", "a controller's work queue"), draw: queue::plot
     },
     Plot {
+        name: "timeline",
+        about: (
+            "Pod の一生とリビジョンを、同じ時刻のつまみで動かす",
+            "the lives of pods and the revisions of etcd, with a slider over virtual time",
+        ),
+        draw: timeline::plot,
+    },
+    Plot {
         name: "owners",
         about: ("どのフィールドをだれが管理するか", "who manages which fields"),
         draw: owners::plot,
@@ -113,6 +122,8 @@ pub struct Context<'a> {
 
 pub struct Picture {
     pub svg: String,
+    /// The same to play with, for frontends that show HTML; it needs nothing from outside.
+    pub html: Option<String>,
     pub alt: String,
     pub table: Table,
 }
@@ -157,12 +168,14 @@ impl Context<'_> {
 }
 
 impl Picture {
-    /// SVG, and the table as text for frontends without pictures.
+    /// SVG, HTML if there is some, and the table as text for frontends without pictures.
     pub fn bundle(&self) -> MimeBundle {
-        MimeBundle::from([
+        let html = self.html.iter().map(|html| ("text/html".to_owned(), Value::String(html.clone())));
+        let still = [
             ("image/svg+xml".to_owned(), Value::String(self.svg.clone())),
             ("text/plain".to_owned(), Value::String(format!("{}\n\n{}", self.alt, self.table))),
-        ])
+        ];
+        still.into_iter().chain(html).collect()
     }
 }
 

@@ -105,7 +105,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         }
         legend(sheet, &owners, bottom + 36, context.japanese)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &owners) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &owners) })
 }
 
 fn owners(context: &Context<'_>) -> Owners {

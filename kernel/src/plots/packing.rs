@@ -107,7 +107,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         }
         legend(sheet, context.japanese, bottom + 8)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &shop) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &shop) })
 }
 
 /// The nodes and pods that the writes have left.

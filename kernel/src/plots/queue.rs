@@ -90,7 +90,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         depth(sheet, &axis, context.japanese, &turns, floor)?;
         legend(sheet, context.japanese, floor + 40)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &turns) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &turns) })
 }
 
 fn expected(context: &Context<'_>) -> String {

@@ -1,6 +1,7 @@
 //! Picture 8, etcd over its revisions: a row for each key, a mark for each write, coloured by who wrote.
 //! <https://etcd.io/docs/v3.6/learning/data_model/>
 
+use cluster_core::clock::Time;
 use cluster_core::trace::RequestEntry;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -16,7 +17,7 @@ const ROW: i32 = 22;
 const ROWS_MAX: usize = 24;
 const TOP: i32 = 46;
 /// Keys are longer than names of pods.
-const LEFT: i32 = 290;
+pub const LEFT: i32 = 290;
 
 /// After Okabe and Ito; they differ in lightness, too.
 const WRITERS: [RGBColor; 7] = [
@@ -64,18 +65,63 @@ impl Kind {
 }
 
 /// One write.
-struct Put {
-    revision: u64,
+pub struct Put {
+    pub at: Time,
+    pub revision: u64,
     /// The index of its row, and of its writer.
     row: usize,
     writer: usize,
     kind: Kind,
 }
 
-struct Timeline {
+pub struct Timeline {
     keys: Vec<String>,
     writers: Vec<String>,
-    puts: Vec<Put>,
+    pub puts: Vec<Put>,
+}
+
+impl Timeline {
+    /// From the first write to the last.
+    pub fn x(&self, revision: u64) -> i32 {
+        let [first, last] = [self.puts.first(), self.puts.last()].map(|put| put.map_or(0, |put| put.revision));
+        let share = revision.saturating_sub(first) as f64 / last.saturating_sub(first).max(1) as f64;
+        LEFT + 14 + (share * f64::from(WIDTH as i32 - LEFT - RIGHT - 28)) as i32
+    }
+
+    /// How tall it is drawn.
+    pub fn height(&self) -> i32 {
+        ROW * self.keys.len() as i32 + 78
+    }
+
+    /// Draws the writes from `top` down, with the axis and the legend; returns where the rows end.
+    pub fn panel(
+        &self,
+        sheet: &Sheet<'_>,
+        top: i32,
+        japanese: bool,
+    ) -> Result<i32, DrawingAreaErrorKind<std::io::Error>> {
+        let bottom = top + ROW * self.keys.len() as i32;
+        let [first, last] = [self.puts.first(), self.puts.last()].map(|put| put.map_or(0, |put| put.revision));
+        let step = ((last - first) / 8).max(1);
+        for revision in (first..=last).step_by(step as usize) {
+            let x = self.x(revision);
+            sheet.draw(&PathElement::new(vec![(x, top), (x, bottom)], GRID))?;
+            let label = anchored(12, &FAINT, HPos::Center, VPos::Top);
+            sheet.draw(&Text::new(revision.to_string(), (x, bottom + 4), label))?;
+        }
+        for (index, key) in self.keys.iter().enumerate() {
+            let y = top + ROW * index as i32 + ROW / 2;
+            sheet.draw(&PathElement::new(vec![(LEFT, y), (WIDTH as i32 - RIGHT, y)], GRID))?;
+            let name = anchored(12, &INK, HPos::Right, VPos::Center);
+            sheet.draw(&Text::new(shortened(key, 44), (LEFT - 8, y), name))?;
+        }
+        for put in &self.puts {
+            let place = (self.x(put.revision), top + ROW * put.row as i32 + ROW / 2);
+            mark(sheet, place, put.kind, color(put.writer))?;
+        }
+        legend(sheet, self, bottom + 36, japanese)?;
+        Ok(bottom)
+    }
 }
 
 pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
@@ -86,41 +132,20 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
             false => format!("nothing has been written about {} yet", context.subject),
         });
     };
-    let (first, last) = (first.revision, last.revision);
-    let x = |revision: u64| {
-        let share = (revision - first) as f64 / (last - first).max(1) as f64;
-        LEFT + 14 + (share * f64::from(WIDTH as i32 - LEFT - RIGHT - 28)) as i32
-    };
-    let alt = alt(context, &timeline, first, last);
-    let bottom = TOP + ROW * timeline.keys.len() as i32;
-    let svg = draw((bottom + 78) as u32, &alt, |sheet| {
+    let alt = alt(context, &timeline, first.revision, last.revision);
+    let svg = draw((TOP + timeline.height()) as u32, &alt, |sheet| {
         let title = match context.japanese {
             true => format!("etcd のリビジョン: {}", context.subject),
             false => format!("Revisions of etcd: {}", context.subject),
         };
         sheet.draw(&Text::new(title, (12, 10), style(16, &INK)))?;
-        let step = ((last - first) / 8).max(1);
-        for revision in (first..=last).step_by(step as usize) {
-            sheet.draw(&PathElement::new(vec![(x(revision), TOP), (x(revision), bottom)], GRID))?;
-            let label = anchored(12, &FAINT, HPos::Center, VPos::Top);
-            sheet.draw(&Text::new(revision.to_string(), (x(revision), bottom + 4), label))?;
-        }
-        for (index, key) in timeline.keys.iter().enumerate() {
-            let y = TOP + ROW * index as i32 + ROW / 2;
-            sheet.draw(&PathElement::new(vec![(LEFT, y), (WIDTH as i32 - RIGHT, y)], GRID))?;
-            let name = anchored(12, &INK, HPos::Right, VPos::Center);
-            sheet.draw(&Text::new(shortened(key, 44), (LEFT - 8, y), name))?;
-        }
-        for put in &timeline.puts {
-            mark(sheet, (x(put.revision), TOP + ROW * put.row as i32 + ROW / 2), put.kind, color(put.writer))?;
-        }
-        legend(sheet, &timeline, bottom + 36, context.japanese)
+        timeline.panel(sheet, TOP, context.japanese).map(|_| ())
     })?;
-    Ok(Picture { svg, alt, table: table(context, &timeline) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &timeline) })
 }
 
 /// The writes that concern the subject, without heartbeats and Events, which say nothing of the wish.
-fn timeline(context: &Context<'_>) -> Timeline {
+pub fn timeline(context: &Context<'_>) -> Timeline {
     let mut timeline = Timeline { keys: Vec::new(), writers: Vec::new(), puts: Vec::new() };
     for (entry, write) in context.trace.writes() {
         let is_late = context.from.is_some_and(|from| entry.at < from);
@@ -131,7 +156,7 @@ fn timeline(context: &Context<'_>) -> Timeline {
         let Some(row) = index_of(&mut timeline.keys, key, ROWS_MAX) else { continue };
         let actor = entry.actor.split('/').next().unwrap_or_default().to_owned();
         let Some(writer) = index_of(&mut timeline.writers, actor, usize::MAX) else { continue };
-        timeline.puts.push(Put { revision: write.revision, row, writer, kind: Kind::of(write) });
+        timeline.puts.push(Put { at: entry.at, revision: write.revision, row, writer, kind: Kind::of(write) });
     }
     timeline
 }

@@ -110,7 +110,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         }
         legend(sheet, bottom + 30, context.japanese, has_runtime)
     })?;
-    Ok(Picture { svg, alt, table: table(context, &story) })
+    Ok(Picture { svg, html: None, alt, table: table(context, &story) })
 }
 
 /// What the newest coming of the subject led to, step by step, each watch before what was heard along it.

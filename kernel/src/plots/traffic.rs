@@ -114,7 +114,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         };
         sheet.draw(&Text::new(words, (20, bottom + 22), anchored(12, &FAINT, HPos::Left, VPos::Center)))
     })?;
-    Ok(Picture { svg, alt, table })
+    Ok(Picture { svg, html: None, alt, table })
 }
 
 fn expected(japanese: bool) -> String {

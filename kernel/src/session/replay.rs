@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Pace, Session};
 use crate::output::{CellError, Output, Sink};
-use crate::progress::Progress;
 use crate::settings::{Language, Settings};
 
 /// A cell that was run; empty for one that went back, which leaves nothing to live through.
@@ -110,7 +109,7 @@ impl Session {
             return Err(self.interrupted());
         }
         self.pace = Pace::Settling;
-        self.progress = std::mem::replace(&mut before.progress, Progress::default());
+        self.progress = std::mem::take(&mut before.progress);
         self.settings.language = before.settings.language;
         let reached = (self.cluster.now().as_micros(), self.cluster.revision());
         let promised = (saved.time_micros, saved.revision);
