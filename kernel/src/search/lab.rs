@@ -146,6 +146,7 @@ impl<'t> Lab<'t> {
         lab.absorb()?;
         for part in 0..lab.parts.len() {
             lab.start(part, FirstList::Now);
+            lab.parts[part].trace_back(&task.subjects[part], lab.cluster.trace());
         }
         Ok(lab)
     }

@@ -15,7 +15,7 @@ use cluster_core::clock::Time;
 use cluster_core::controllers::cache::Caches;
 use cluster_core::controllers::controller::{Controller, Enqueue, Plan, Step, Watch, Write};
 use cluster_core::store::Change;
-use cluster_core::trace::Causes;
+use cluster_core::trace::{Causes, Trace, causes};
 use cluster_core::watch::{EventType, WatchEvent, Watcher};
 
 use super::canon::{Names, digest_of};
@@ -169,6 +169,16 @@ impl Part {
             self.enqueue(subject, &change, cluster.now());
         }
         self.receive(cluster, names);
+    }
+
+    /// The keys of a first list are looked at because somebody wrote their objects once.
+    pub fn trace_back(&mut self, subject: &Subject, trace: &Trace) {
+        let Some(main) = subject.main() else { return };
+        for key in &self.queue {
+            if let Some((entry, _)) = causes::last_write(trace, main, key) {
+                self.causes.entry(key.clone()).or_default().add(entry.sequence);
+            }
+        }
     }
 
     pub fn crash(&mut self) {

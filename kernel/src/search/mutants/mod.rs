@@ -12,8 +12,10 @@ mod writers;
 
 use kit::Case;
 
-/// By the number in the catalogue.
-const ALL: &[(u32, fn() -> Case)] = &[
+/// A case and its number in the catalogue.
+type Numbered = (u32, fn() -> Case);
+
+const ALL: &[Numbered] = &[
     (1, stale::recreated_owner),
     (2, stale::down_and_up),
     (3, stale::grow_only),
