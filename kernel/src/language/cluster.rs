@@ -1,8 +1,8 @@
 //! `%%cluster NAME` cells: whatever stands below, in another of the session's clusters.
 
-use super::{Language, of};
+use super::{Language, of, word_at};
 use crate::controls;
-use crate::output::{CellError, Completeness, Completion, MimeBundle, Sink};
+use crate::output::{CellError, Completeness, Completion, Match, MimeBundle, Sink};
 use crate::session::Session;
 
 pub struct Cluster;
@@ -46,6 +46,12 @@ impl Language for Cluster {
     fn complete(&self, code: &str, cursor: usize, session: &mut Session) -> Completion {
         let nothing = || Completion { start: cursor, end: cursor, matches: Vec::new() };
         let Some((name, below)) = parts(code) else { return nothing() };
+        if below[..cursor].trim().is_empty() && !below[..cursor].contains('\n') {
+            let (_, start) = word_at(code, cursor);
+            let known = session.clusters().filter(|(known, _)| known.starts_with(&code[start..cursor]));
+            let matches = known.map(|(name, _)| Match { text: name.to_owned(), kind: "cluster".into() }).collect();
+            return Completion { start, end: cursor, matches };
+        }
         let complete = |session: &mut Session| of(&below).complete(&below, cursor, session);
         session.as_cluster(name, complete).unwrap_or_else(nothing)
     }

@@ -78,6 +78,7 @@ mod tests {
         assert_eq!(words("%until deploy/w"), ["deploy/web"]);
         assert_eq!(words("%until deployment/web Av"), ["Available"]);
         assert_eq!(words("%rewind --"), ["--dry-run"]);
+        assert_eq!(words("%%cluster ma"), ["main"]);
         assert_eq!(words("%%cluster main\nkubectl get deployments w"), ["web"]);
     }
 

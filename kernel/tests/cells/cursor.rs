@@ -14,6 +14,7 @@ const CELLS: &[&str] = &[
      template:\n    spec:\n      containers:\n      - name: 名前\n        image: ng\n---\napiVersion: v1\nkind: Po",
     "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"é\u{301}🚀\"}}",
     "node-1$ crictl ps\n\tdocker　run\u{a0}-d \u{2028}nginx",
+    "%%cluster main\nkubectl get 箱 w --namespace=日本 -o",
     "%%rust\nfn main() { println!(\"こんにちは\"); }",
 ];
 
