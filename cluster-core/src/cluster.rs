@@ -3,7 +3,9 @@
 mod bootstrap;
 pub mod containers;
 mod faults;
+mod metrics_server;
 mod mirror;
+mod traffic;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +108,8 @@ pub struct Cluster {
     scheduler: Scheduler,
     machines: imbl::OrdMap<Name, Machine>,
     host: Host,
+    metrics: metrics_server::MetricsServer,
+    traffic: traffic::Traffic,
 }
 
 /// Why a run of the step loop ended.
@@ -132,6 +136,8 @@ impl Cluster {
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
             host: Host::default(),
+            metrics: Default::default(),
+            traffic: Default::default(),
             world,
         };
         if runs("kube-controller-manager") {
@@ -350,6 +356,8 @@ impl Cluster {
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
             host: Host::default(),
+            metrics: Default::default(),
+            traffic: Default::default(),
         };
         cluster.manager.start(&mut cluster.world);
         cluster
@@ -418,6 +426,8 @@ impl Cluster {
                     self.host.on_runtime(&events, world);
                 }
             }
+            Event::Scrape(incarnation) => self.scrape(incarnation),
+            Event::Traffic => self.deal_out_traffic(),
             Event::Host(wake) => self.host.wake(wake, world),
             Event::Proxy(node, wake) => {
                 if let Some(machine) = self.machines.get_mut(&node) {

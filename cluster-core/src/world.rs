@@ -61,6 +61,10 @@ pub enum Event {
     Runtime(Name, crate::runtime::Wake),
     Proxy(Name, crate::network::proxy::Wake),
     PolicyAgent(Name, crate::network::policy_agent::Wake),
+    /// metrics-server asks the kubelets, with the incarnation that wants to.
+    Scrape(u64),
+    /// Requests that come all the time are dealt out anew.
+    Traffic,
     /// The plain container host.
     Host(crate::runtime::host::Wake),
     /// etcd forgets old history.

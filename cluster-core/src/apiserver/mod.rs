@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod admission;
+pub mod aggregation;
 mod cel;
 mod continuation;
 pub mod custom;
@@ -62,6 +63,7 @@ pub struct ApiServer {
     pub webhooks: Arc<dyn admission::webhooks::Webhooks>,
     /// The key of ServiceAccounts' tokens; without one there are none.
     pub(crate) signer: Option<access::tokens::SharedSigner>,
+    pub(crate) aggregation: aggregation::Aggregation,
 }
 
 impl Default for ApiServer {
@@ -73,7 +75,8 @@ impl Default for ApiServer {
 impl ApiServer {
     pub fn new() -> ApiServer {
         ApiServer {
-            store: Store::new(kinds::built_in().len()),
+            // Behind the built-in kinds come those of the aggregated API, of which nothing is stored.
+            store: Store::new(kinds::built_in().len() + aggregation::kinds().len()),
             custom: custom::CustomKinds::default(),
             policies: policy::Policies::default(),
             addresses: strategies::service::addresses::Addresses::default(),
@@ -81,6 +84,7 @@ impl ApiServer {
             pod_specs: replicas::PodSpecs::default(),
             webhooks: Arc::new(admission::webhooks::Unreachable),
             signer: None,
+            aggregation: aggregation::Aggregation::default(),
         }
     }
 
@@ -98,6 +102,9 @@ impl ApiServer {
 
     fn dispatch(&mut self, request: &Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
         access::check(self, request)?;
+        if aggregation::is_of(&request.kind) {
+            return aggregation::answer(self, request, moment.now);
+        }
         if !matches!(request.subresource, "" | "status") {
             return subresources::handle(self, request, moment);
         }
@@ -119,9 +126,9 @@ impl ApiServer {
         }
     }
 
-    /// All kinds that are served now: the built-in ones, then those of CustomResourceDefinitions.
+    /// All kinds that are served now: the built-in ones, those of CustomResourceDefinitions, those of other servers.
     pub fn kinds(&self) -> impl Iterator<Item = &KindRef> {
-        kinds::built_in().iter().chain(self.custom.kinds())
+        kinds::built_in().iter().chain(self.custom.kinds()).chain(self.aggregation.kinds())
     }
 
     /// The kinds of CustomResourceDefinitions.
@@ -216,6 +223,7 @@ impl ApiServer {
         self.addresses.observe(&change);
         self.custom.observe(&change, &mut self.store);
         self.policies.observe(&change);
+        self.aggregation.observe(&change);
         self.committed.push(change);
     }
 }

@@ -9,6 +9,7 @@ use crate::api::kind::{KindRef, Resource};
 use crate::api::kinds;
 use crate::api::object::Object;
 use crate::api::status::{Cause, Status};
+use crate::api::user::User;
 
 /// The rules of one kind. The defaults of this trait hold for kinds without any.
 pub trait Strategy: Sync {
@@ -19,6 +20,9 @@ pub trait Strategy: Sync {
 
     /// Fills in what the writer left out.
     fn default(&self, _object: &mut Object) {}
+
+    /// Notes who makes an object, for kinds that keep that.
+    fn keep_requestor(&self, _object: &mut Object, _user: &User) {}
 
     /// Last changes before a new object is checked: what the server decides, like a ClusterIP.
     fn prepare_create(

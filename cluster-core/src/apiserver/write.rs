@@ -11,6 +11,7 @@ use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::request::{Answer, Body, PatchType, Request, Response, Verb};
 use crate::api::status::{Cause, Status};
+use crate::api::user::User;
 
 pub(super) const OTHER_NAMESPACE: &str =
     "the namespace of the provided object does not match the namespace sent on the request";
@@ -61,6 +62,10 @@ fn create_object(
     admission::admit(server, request, None, &mut object, &mut warnings, moment)?;
     owners::keep_once(&mut object, &mut warnings, owners::AFTER_ADMISSION);
     access::escalation::check(server, request, None, &object)?;
+    match &request.user {
+        Some(user) => strategy.keep_requestor(&mut object, user),
+        None => strategy.keep_requestor(&mut object, &User::administrator()),
+    }
     strategy.prepare_create(&mut object, server, moment)?;
     let causes = versions::validate(request, None, &object).unwrap_or_else(|| {
         let mut causes = metadata::validate(&object, strategy);

@@ -7,11 +7,13 @@ use serde_json::Value;
 use super::{Cluster, Machine, controllers};
 use crate::api::{Key, Name};
 use crate::controllers::controller::Controller;
+use crate::controllers::metrics_server;
 use crate::faults::{Rule, node_of};
 use crate::kubelet::static_pods;
 use crate::runtime::Runtime;
 use crate::runtime::container::Handle;
 use crate::runtime::shell::{self, Exec};
+use crate::runtime::usage::CORE_NANOS;
 use crate::world::World;
 
 /// What runs on every machine.
@@ -55,6 +57,9 @@ impl Cluster {
         self.world.faults.set_stopped(component, !run);
         self.record_fault(format!("{component} {}", if run { "started" } else { "stopped" }));
         self.switch(component, run);
+        if component == metrics_server::NAME {
+            self.switch_metrics(run);
+        }
         true
     }
 
@@ -208,6 +213,15 @@ impl Cluster {
         let done = machine.runtime.fill_container(handle, bytes, &mut self.world);
         machine.kubelet.watch_pressure(&mut machine.runtime, &mut self.world);
         done
+    }
+
+    /// Makes a container's program burn so many thousandths of a CPU. False if it does not run.
+    pub fn fill_cpu(&mut self, namespace: &str, pod: &str, container: &str, millicores: u64) -> bool {
+        let now = self.now();
+        let found = find_container(&mut self.machines, namespace, pod, container);
+        found.is_some_and(|(machine, handle)| {
+            machine.runtime.fill_cpu(handle, millicores.saturating_mul(CORE_NANOS / 1000), now)
+        })
     }
 
     /// Makes a machine's own processes take so many bytes of memory. False if there is no such machine.

@@ -22,6 +22,8 @@ impl Cluster {
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
             host: Host::default(),
+            metrics: Default::default(),
+            traffic: Default::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Shared informer caches: what a component has been told by its watches. It may lag behind the store.
 //! <https://pkg.go.dev/k8s.io/client-go/tools/cache>
 
+use std::any::Any;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -10,7 +11,9 @@ use super::queue::Backoffs;
 use crate::HashMap;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
+use crate::api::request::Response;
 use crate::api::selector::{Labels, Selector};
+use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::Time;
 use crate::store::in_namespace;
@@ -260,7 +263,7 @@ impl Caches {
     }
 
     pub fn view(&self, now: Time) -> View<'_> {
-        View { caches: self, backoffs: None, now }
+        View { caches: self, backoffs: None, answers: &[], memory: None, now }
     }
 }
 
@@ -269,12 +272,32 @@ impl Caches {
 pub struct View<'a> {
     caches: &'a Caches,
     backoffs: Option<&'a Backoffs>,
+    answers: &'a [Result<Response, Status>],
+    memory: Option<&'a (dyn Any + Send + Sync)>,
     pub now: Time,
 }
 
 impl<'a> View<'a> {
     pub fn with_backoffs(self, backoffs: &'a Backoffs) -> View<'a> {
         View { backoffs: Some(backoffs), ..self }
+    }
+
+    pub fn with_answers(self, answers: &'a [Result<Response, Status>]) -> View<'a> {
+        View { answers, ..self }
+    }
+
+    pub fn with_memory(self, memory: Option<&'a (dyn Any + Send + Sync)>) -> View<'a> {
+        View { memory, ..self }
+    }
+
+    /// What the apiserver has answered to what the controller asked, in the same order.
+    pub fn answers(&self) -> &'a [Result<Response, Status>] {
+        self.answers
+    }
+
+    /// What the last plan for this key wanted remembered, since the loop has started.
+    pub fn remembered<T: Any>(&self) -> Option<&'a T> {
+        self.memory?.downcast_ref()
     }
 
     /// How long the loop should wait before it does what it has called `id` again.

@@ -1,6 +1,8 @@
 //! What a controller is: a function from what its informers know to an ordered list of writes.
 
+use std::any::Any;
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +20,7 @@ use crate::store::Change;
 use crate::trace::Actor;
 
 /// One control loop. It keeps no state of its own: what it must remember is in objects, but for what it should do less and
-/// less often.
+/// less often, and for what a restart may forget.
 /// <https://kubernetes.io/docs/concepts/architecture/controller/>
 pub trait Controller: Send + Sync {
     /// As the trace and events name it: `replicaset-controller`.
@@ -26,6 +28,11 @@ pub trait Controller: Send + Sync {
 
     /// Which kinds it watches, and which keys it looks at again when one of them changes.
     fn watches(&self) -> Vec<Watch>;
+
+    /// What it reads before it decides, where nothing can be watched: the answers are in [`View::answers`].
+    fn asks(&self, _key: &Key, _view: &View<'_>) -> Vec<Request> {
+        Vec::new()
+    }
 
     /// Compares what is wished with what is there, and says what to write. It gets no diff and no event, only the key.
     fn reconcile(&self, key: &Key, view: &View<'_>) -> Plan;
@@ -96,6 +103,8 @@ pub struct Plan {
     pub error: Option<String>,
     /// Names of what it does now and should do less and less often, see [`View::backoff`].
     pub backoffs: Vec<Name>,
+    /// What [`View::remembered`] gives the next time that this key is looked at.
+    pub memory: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 #[derive(Clone, Debug)]
@@ -223,6 +232,11 @@ impl Plan {
     /// What the loop calls `id` is done now, and should be done less and less often.
     pub fn back_off(&mut self, id: Name) {
         self.backoffs.push(id);
+    }
+
+    /// Keeps this for the next look at the key.
+    pub fn remember<T: Any + Send + Sync>(&mut self, memory: T) {
+        self.memory = Some(Arc::new(memory));
     }
 
     /// Looks again after this time at the latest.

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::json;
 
 use super::cache::View;
-use super::controller::{Controller, Plan, Watch};
+use super::controller::{Controller, EventNote, Plan, Step, Watch};
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{PatchType, Propagation};
@@ -141,12 +141,20 @@ fn judge_by_owners(object: &Object, view: &View<'_>, plan: &mut Plan) {
     if !references.iter().any(|reference| dead(reference)) {
         return;
     }
+    for reference in references.iter().filter(|reference| absent(reference) && view.by_uid(&reference.uid).is_some()) {
+        tell_of_other_namespace(object, reference, plan);
+    }
     for reference in references.iter().filter(|reference| absent(reference)) {
         let Some(kind) = kind_of(reference, view) else {
             // Nobody can say whether an owner of an unknown kind exists.
             *plan = Plan::failed(format!("no kind {} in {}", reference.kind, reference.api_version));
             return;
         };
+        if kind.namespaced && object.key.namespace.is_empty() {
+            // It lies in no namespace in which that owner could be looked for: it stays for ever.
+            plan.steps.retain(|step| matches!(step, Step::Event(_)));
+            return;
+        }
         let namespace = if kind.namespaced { object.key.namespace.clone() } else { "".into() };
         plan.unless_exists(kind, Key::new(namespace, reference.name.as_str()), &reference.uid);
     }
@@ -165,6 +173,15 @@ fn judge_by_owners(object: &Object, view: &View<'_>, plan: &mut Plan) {
     plan.delete(object, reason).request.options.propagation = Some(propagation);
 }
 
+/// Whatever has that uid lies in a namespace that is not the object's.
+fn tell_of_other_namespace(object: &Object, owner: &OwnerReference, plan: &mut Plan) {
+    let (namespace, OwnerReference { api_version, kind, name, uid, .. }) = (&object.key.namespace, owner);
+    let message = format!(
+        "ownerRef [{api_version}/{kind}, namespace: {namespace}, name: {name}, uid: {uid}] does not exist in namespace \"{namespace}\""
+    );
+    plan.event(EventNote::warning(object, "OwnerRefInvalidNamespace", message));
+}
+
 fn kind_of<'a>(reference: &OwnerReference, view: &View<'a>) -> Option<&'a KindRef> {
     let named = |kind: &&KindRef| *kind.kind == *reference.kind && kind.api_version() == reference.api_version;
     kinds::built_in().iter().find(named).or_else(|| view.kinds().iter().find(named))
@@ -173,7 +190,7 @@ fn kind_of<'a>(reference: &OwnerReference, view: &View<'a>) -> Option<&'a KindRe
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Pod};
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use serde_json::Value;
 
@@ -206,6 +223,33 @@ mod tests {
         request.options.propagation = Some(propagation);
         cluster.request(request).unwrap();
         settle(cluster);
+    }
+
+    #[test]
+    fn owners_in_other_namespaces_are_told_of_and_count_for_nothing() {
+        let mut cluster = control_plane();
+        let owner = create::<ConfigMap>(&mut cluster, map("owner", &[], &[]));
+        let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid()}]);
+        create::<PersistentVolume>(
+            &mut cluster,
+            json!({"metadata": {"name": "child", "ownerReferences": owners}, "spec": {"capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/data"}}}),
+        );
+        create::<ConfigMap>(
+            &mut cluster,
+            json!({"metadata": {"name": "far", "namespace": "kube-public", "ownerReferences": owners}}),
+        );
+        settle(&mut cluster);
+        assert!(cluster.get::<PersistentVolume>("", "child").is_some());
+        assert!(cluster.get::<ConfigMap>("kube-public", "far").is_none());
+        let told = |namespace: &str| {
+            let place = format!("namespace: {namespace}, name: owner, uid: {}", owner.uid());
+            format!(
+                "OwnerRefInvalidNamespace ownerRef [v1/ConfigMap, {place}] does not exist in namespace {namespace:?}"
+            )
+        };
+        assert_eq!(events(&cluster, "child")[0], told(""));
+        assert_eq!(events(&cluster, "far")[0], told("kube-public"));
     }
 
     fn has(cluster: &Cluster, name: &str) -> bool {

@@ -26,6 +26,7 @@ pub mod horizontal_pod_autoscaler;
 pub mod ingress_nginx;
 pub mod job;
 pub mod local_path_provisioner;
+pub mod metrics_server;
 pub mod namespace;
 pub mod node_lifecycle;
 pub mod persistentvolume_binder;
@@ -93,6 +94,6 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
 }
 
 /// What a cluster has only if somebody starts it: one line each. They are clients, no part of kube-controller-manager.
-pub fn optional() -> [Arc<dyn Controller>; 1] {
-    [Arc::new(ingress_nginx::IngressNginx)]
+pub fn optional() -> [Arc<dyn Controller>; 2] {
+    [Arc::new(ingress_nginx::IngressNginx), Arc::new(metrics_server::MetricsServer)]
 }

@@ -57,7 +57,13 @@ impl Controller for NodeLifecycleController {
             let text = format!("Node {0} event: Registered Node {0} in Controller", node.key.name);
             plan.event(EventNote::normal(node, "RegisteredNode", text).from(EVENT_SOURCE).once());
         }
-        let heard = last_heard(node, view);
+        // A node that has reported is measured from the controller's own first look on, whatever happened before.
+        let first_look = view.remembered::<Time>().copied().unwrap_or(view.now);
+        plan.remember(first_look);
+        let heard = match condition(node, "Ready") {
+            Some(_) => last_heard(node, view).max(first_look),
+            None => last_heard(node, view),
+        };
         let grace = if condition(node, "Ready").is_some() { GRACE } else { STARTUP_GRACE };
         let deadline = heard + grace;
         if deadline < view.now {

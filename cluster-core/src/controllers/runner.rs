@@ -1,6 +1,9 @@
 //! Runs controllers over one set of shared caches: delivers events to queues, calls reconcile, and sends the writes of
 //! a plan one at a time, so that others can act in between.
 
+mod requests;
+
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +11,10 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::cache::{Caches, View};
-use super::controller::{Absence, Controller, Enqueue, EventNote, Plan, Step, Write};
+use super::controller::{Controller, Enqueue, Plan, Step};
 use super::queue::{Backoffs, Queue};
 use crate::HashMap;
 use crate::api::kind::KindRef;
-use crate::api::request::{Body, Request, Response};
-use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::store::Change;
@@ -72,6 +73,8 @@ struct Loop {
     /// When a key comes back by itself: the earliest moment that a plan asked for.
     due: HashMap<Key, (Time, Class)>,
     backoffs: Backoffs,
+    /// What plans wanted remembered of their keys.
+    memories: HashMap<Key, Arc<dyn Any + Send + Sync>>,
     /// A worker has been told to look into the queue.
     woken: bool,
 }
@@ -353,7 +356,15 @@ impl Runner {
         };
         if let Some((key, causes)) = taken {
             entry.unseen.remove(&key);
-            let plan = entry.controller.reconcile(&key, &caches.view(world.now).with_backoffs(&entry.backoffs));
+            let memory = entry.memories.get(&key).cloned();
+            let view = caches.view(world.now).with_backoffs(&entry.backoffs).with_memory(memory.as_deref());
+            let answers = requests::ask(entry.controller.asks(&key, &view), &entry.actor, world);
+            let plan = entry.controller.reconcile(&key, &view.with_answers(&answers));
+            match &plan.memory {
+                Some(memory) => drop(entry.memories.insert(key.clone(), memory.clone())),
+                None if memory.is_some() => drop(entry.memories.remove(&key)),
+                None => {}
+            }
             plan.backoffs.iter().for_each(|id| entry.backoffs.next(id, world.now));
             let kind = entry.watches.first().map_or_else(|| Name::from(""), |watch| watch.kind.kind.clone());
             let note = Name::from(plan.error.as_deref().unwrap_or_default());
@@ -393,14 +404,14 @@ impl Runner {
         }
         if let Some(Step::Absence(absence)) = run.plan.steps.get(next) {
             next += 1;
-            if !is_absent(absence, &entry.actor, world) {
+            if !requests::is_absent(absence, &entry.actor, world) {
                 entry.running.remove(&key);
                 self.retry(index, key, run.sequence, world);
                 return;
             }
         } else if let Some(Step::Write(write)) = run.plan.steps.get(next) {
             next += 1;
-            match send(write, &entry.actor, &causes, world) {
+            match requests::send(write, &entry.actor, &causes, world) {
                 Ok(seen) => {
                     if let Some((slot, revision)) = seen {
                         let unseen = entry.unseen.get_or_default(key.clone());
@@ -468,63 +479,6 @@ impl Runner {
     }
 }
 
-/// Sends one write. Answers with what the cache must see before the key is looked at again; for a refusal, with what is
-/// to be written about it.
-fn send(
-    write: &Write,
-    actor: &Actor,
-    causes: &Causes,
-    world: &mut World,
-) -> Result<Option<(usize, u64)>, Option<Plan>> {
-    let mut request = write.request.clone();
-    request.actor = actor.clone();
-    request.causes = causes.clone();
-    if let (Some(sign), Body::Object(object), Some(signer)) = (write.sign, &mut request.body, &world.apiserver.signer) {
-        sign(object, &**signer);
-    }
-    let slot = request.kind.slot;
-    let name_in =
-        |note: &EventNote, name: &str| EventNote { message: note.message.replace("{}", name), ..note.clone() };
-    match world.request(request) {
-        Ok(response) => {
-            let object = response.object();
-            if let (Some(note), Some(object)) = (&write.event, &object) {
-                world.event(actor, &name_in(note, &object.key.name), causes);
-            }
-            let revision = world.apiserver.last_revision_of(slot);
-            Ok(Some((slot, revision)))
-        }
-        Err(status) if is_tolerated(write, &status) => Ok(None),
-        Err(status) => {
-            if let Some(note) = &write.failure {
-                let note = EventNote { message: format!("{}{}", note.message, status.message), ..note.clone() };
-                world.event(actor, &note, causes);
-            }
-            Err(write.confession.as_ref().map(|confession| {
-                let mut object = confession.object.clone();
-                (confession.tell)(&mut object, &status, world.now);
-                let mut plan = Plan::done();
-                plan.update_status(object, "a write was refused");
-                plan
-            }))
-        }
-    }
-}
-
-fn is_absent(absence: &Absence, actor: &Actor, world: &mut World) -> bool {
-    let request = Request { actor: actor.clone(), ..absence.request.clone() };
-    match world.request(request) {
-        Ok(Response::List(list)) => list.items.is_empty(),
-        Ok(Response::Object(answer)) => absence.uid.as_deref().is_some_and(|uid| uid != answer.object.uid()),
-        Err(status) => status.is_not_found(),
-    }
-}
-
-fn is_tolerated(write: &Write, status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.reason);
-    causes.chain([status.reason]).any(|reason| write.tolerated.contains(&reason))
-}
-
 fn may_run(key: &Key, running: &HashMap<Key, Run>, unseen: &HashMap<Key, Vec<(usize, u64)>>, caches: &Caches) -> bool {
     let seen = |&(slot, revision): &(usize, u64)| !caches.has(slot) || caches.revision(slot) >= revision;
     !running.contains_key(key) && unseen.get(key).is_none_or(|needed| needed.iter().all(seen))
@@ -542,6 +496,7 @@ impl Loop {
             unseen: HashMap::default(),
             due: HashMap::default(),
             backoffs: Backoffs::default(),
+            memories: HashMap::default(),
             woken: false,
         }
     }

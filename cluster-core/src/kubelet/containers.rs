@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerRestartRule, Secret};
 
 use super::environment::{self, Variables};
-use super::resize::memory_limit;
+use super::resize::{cpu_limit, memory_limit};
 use super::worker::{Role, Stage, Step, Worker};
 use super::{Task, Turn, furnish, script};
 use crate::api::Name;
@@ -254,6 +254,7 @@ impl Worker {
             attempt,
             stdin: spec.stdin == Some(true),
             memory_bytes_max: memory_limit(spec),
+            cpu_nanos_max: cpu_limit(spec),
             ..Config::new(self.identity(index))
         };
         if furnish::is_named_otherwise(&self.pod, self.spec()) {

@@ -15,6 +15,7 @@ mod eviction;
 mod fields;
 mod furnish;
 mod hooks;
+pub mod metrics;
 mod node;
 mod payload;
 mod probes;

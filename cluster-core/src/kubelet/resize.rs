@@ -15,6 +15,7 @@ use crate::api::object::Object;
 use crate::api::quantity;
 use crate::clock::Class;
 use crate::runtime::Runtime;
+use crate::runtime::usage::CORE_NANOS;
 use crate::world::World;
 
 /// From a resize that was granted to containers that have it.
@@ -186,9 +187,10 @@ impl Worker {
             .collect();
         self.resize = None;
         for slot in &self.slots {
-            let limit = slot.spec(self.spec()).and_then(memory_limit);
+            let spec = slot.spec(self.spec());
             if let Some(handle) = slot.current {
-                turn.runtime.limit_memory(handle, limit);
+                turn.runtime.limit_memory(handle, spec.and_then(memory_limit));
+                turn.runtime.limit_cpu(handle, spec.and_then(cpu_limit), turn.world.now);
             }
         }
         for index in restarted {
@@ -213,6 +215,15 @@ impl Worker {
 }
 
 /// Bytes that the container may take.
+/// The CPU time a second that a container's processes may take.
+pub fn cpu_limit(spec: &ContainerSpec) -> Option<u64> {
+    let limit = resources(spec)?.limits.as_ref()?.get("cpu")?;
+    u64::try_from(quantity::millis(limit))
+        .ok()
+        .filter(|limit| *limit > 0)
+        .map(|millicores| millicores * CORE_NANOS / 1000)
+}
+
 pub fn memory_limit(spec: &ContainerSpec) -> Option<u64> {
     let limit = resources(spec)?.limits.as_ref()?.get("memory")?;
     u64::try_from(quantity::units(limit)).ok().filter(|limit| *limit > 0)

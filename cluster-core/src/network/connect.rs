@@ -300,9 +300,9 @@ impl Network<'_> {
         };
         let listener = |sandbox: &Sandbox| {
             let mut containers = machine.runtime.containers();
-            containers.find(|(_, c)| c.identity.pod_uid == sandbox.pod_uid && c.listens_on(port)).map(|(_, c)| c)
+            containers.find(|(_, c)| c.identity.pod_uid == sandbox.pod_uid && c.listens_on(port))
         };
-        let Some(container) = sandboxes().find_map(listener) else {
+        let Some((handle, container)) = sandboxes().find_map(listener) else {
             if addresses::is_pod_of(address, &name) {
                 way.backend = Some(first.pod.clone());
             }
@@ -310,7 +310,11 @@ impl Network<'_> {
         };
         way.backend = Some(container.identity.pod.clone());
         way.container = Some(container.id.clone());
-        answer(container, port, url, self.world)
+        let reply = answer(container, port, url, self.world)?;
+        if let Some(machine) = self.machines.get_mut(&name) {
+            machine.runtime.charge_request(handle);
+        }
+        Ok(reply)
     }
 }
 

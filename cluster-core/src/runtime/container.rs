@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::files::Files;
 use super::programs::Process;
+use super::usage::{Meter, Work};
 use super::volumes::Mount;
 use crate::api::{Key, Name};
 use crate::clock::Time;
@@ -67,6 +68,8 @@ pub struct Config {
     pub attempt: u32,
     /// The kernel kills its processes when they take more.
     pub memory_bytes_max: Option<u64>,
+    /// They get no more CPU time a second than this.
+    pub cpu_nanos_max: Option<u64>,
 }
 
 impl Config {
@@ -86,6 +89,7 @@ impl Config {
             exit: None,
             attempt: 0,
             memory_bytes_max: None,
+            cpu_nanos_max: None,
         }
     }
 
@@ -128,10 +132,13 @@ pub struct Container {
     pub hostname: Name,
     pub working_folder: String,
     pub memory_bytes_max: Option<u64>,
+    pub cpu_nanos_max: Option<u64>,
     /// It has the files that every container is given. Only for whoever looks are they made.
     pub is_furnished: bool,
     /// Memory that a fault has made it take.
     pub filled_bytes: u64,
+    pub(super) work: Work,
+    pub(super) meter: Meter,
     pub(super) process: Process,
     /// The process as it was before its first step.
     fresh: Process,
@@ -161,8 +168,11 @@ impl Container {
             hostname: config.hostname,
             working_folder: config.working_folder,
             memory_bytes_max: config.memory_bytes_max,
+            cpu_nanos_max: config.cpu_nanos_max,
             is_furnished: false,
             filled_bytes: 0,
+            work: Work::default(),
+            meter: Meter::default(),
             process,
             fresh,
             files: Files::default(),

@@ -9,6 +9,7 @@ pub mod images;
 mod pressure;
 pub mod programs;
 pub mod shell;
+pub mod usage;
 pub mod volumes;
 
 use std::sync::Arc;
@@ -448,6 +449,7 @@ impl Runtime {
         let before = files.clone();
         let turn = process.run(now, &mut files, &mut |text| container.print(now, text));
         (container.process, container.files) = (process, files);
+        container.meter(now);
         self.share_volumes(handle, &before);
         match turn {
             Turn::Serves | Turn::Becomes(_) => {}
@@ -473,6 +475,7 @@ impl Runtime {
         }
         container.state = State::Exited { code, reason };
         container.finished_at = now;
+        container.meter(now);
         let identity = container.identity.clone();
         let actor = self.actor.clone();
         let sequence = self.record(&actor, causes, &identity, ContainerPhase::Exited { code, reason }, world);

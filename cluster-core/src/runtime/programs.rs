@@ -128,6 +128,17 @@ pub static TABLE: &[Program] = &[
     server("agnhost", (2, 57), 54, "/agnhost", &[8080], Site::Netexec, &["Started HTTP server on port 8080"]),
     server("http-echo", (1, 0), 4, "/http-echo", &[5678], Site::Anything, &["[INFO] server is listening on :5678"]),
     server("echoserver", (1, 10), 90, "", &[8080], Site::Anything, &[]),
+    server(
+        "hpa-example",
+        (1, 0),
+        146,
+        "apache2-foreground",
+        &[80],
+        Site::Page { root: "/var/www/html", index: "OK!" },
+        &[
+            "[mpm_prefork:notice] [pid 1] AH00163: Apache/2.4.10 (Debian) PHP/5.6.14 configured -- resuming normal operations",
+        ],
+    ),
     server("hello-app", (2, 0), 10, "", &[8080], Site::Anything, &["Server listening on port 8080"]),
     server(
         "redis",
@@ -222,13 +233,15 @@ pub struct Process {
     exit: Option<i32>,
     /// The memory that it takes beside what every process does.
     pub memory_bytes: u64,
+    /// So many CPUs it keeps busy.
+    pub cores: u64,
     /// It took the place of a shell, and has said its greeting then.
     replaced: bool,
 }
 
 impl Default for Process {
     fn default() -> Process {
-        Process { program: &UNKNOWN, script: None, exit: None, replaced: false, memory_bytes: 0 }
+        Process { program: &UNKNOWN, script: None, exit: None, replaced: false, memory_bytes: 0, cores: 0 }
     }
 }
 
@@ -245,7 +258,8 @@ impl Process {
             Does::Serve(..) | Does::Exit(_) | Does::Wait => command.is_empty(),
             Does::Command => false,
         };
-        let itself = |program| Process { program, memory_bytes: memory_asked_for(&words), ..Process::default() };
+        let (memory_bytes, cores) = (memory_asked_for(&words), cores_asked_for(&words));
+        let itself = |program| Process { program, memory_bytes, cores, ..Process::default() };
         if runs_itself {
             let exit = if let Does::Exit(code) = program.does { Some(code) } else { None };
             return Process { exit, ..itself(program) };
@@ -318,6 +332,13 @@ fn memory_asked_for(words: &[String]) -> u64 {
         shell::files::size(words.get(at + 1)?)
     };
     after("--vm-bytes").map_or(0, |size_bytes| size_bytes.saturating_mul(after("--vm").unwrap_or(1)))
+}
+
+/// What `stress --cpu N` keeps busy, of whichever program of that name.
+/// <https://kubernetes.io/docs/tasks/configure-pod-container/assign-cpu-resource/>
+fn cores_asked_for(words: &[String]) -> u64 {
+    let at = words.iter().position(|word| matches!(word.as_str(), "--cpu" | "-cpus"));
+    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or(0)
 }
 
 /// Another command than the image's own, or a shell at which somebody sits.

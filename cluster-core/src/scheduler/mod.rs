@@ -29,7 +29,7 @@ use k8s_openapi::api::core::v1::{
     Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 
 use crate::api::kind::Resource;
 use crate::api::object::Object;
@@ -105,6 +105,7 @@ impl Scheduler {
             StatefulSet::kind(),
             ReplicationController::kind(),
             StorageClass::kind(),
+            CSINode::kind(),
             PersistentVolume::kind(),
             PersistentVolumeClaim::kind(),
             PodDisruptionBudget::kind(),

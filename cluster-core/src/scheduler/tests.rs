@@ -387,6 +387,39 @@ fn a_binding_that_fails_is_tried_again_after_a_while() {
 }
 
 #[test]
+fn a_driver_attaches_only_so_many_volumes() {
+    let mut cluster = cluster();
+    node(&mut cluster, "a", "2", json!({}));
+    let driver = json!({"name": "disk.test", "nodeID": "a", "allocatable": {"count": 1}});
+    let drivers = json!({"metadata": {"name": "a"}, "spec": {"drivers": [driver]}});
+    let drivers = Object::from_json(CSINode::kind(), drivers).unwrap();
+    cluster.request(Request::create(&"driver".into(), drivers)).unwrap();
+    for name in ["one", "two"] {
+        let common = json!({"accessModes": ["ReadWriteMany"], "storageClassName": ""});
+        let (mut volume, mut claim) = (common.clone(), common);
+        volume["capacity"] = json!({"storage": "1Gi"});
+        volume["csi"] = json!({"driver": "disk.test", "volumeHandle": name});
+        volume["claimRef"] = json!({"namespace": "default", "name": name});
+        claim["resources"] = json!({"requests": {"storage": "1Gi"}});
+        claim["volumeName"] = name.into();
+        create::<PersistentVolume>(&mut cluster, json!({"metadata": {"name": name}, "spec": volume}));
+        let bound = json!({"pv.kubernetes.io/bind-completed": "yes"});
+        create::<PersistentVolumeClaim>(
+            &mut cluster,
+            json!({"metadata": {"name": name, "annotations": bound}, "spec": claim}),
+        );
+    }
+    let mounts = |claim: &str| json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]});
+    pod(&mut cluster, "first", json!({}), mounts("one"));
+    settle(&mut cluster);
+    pod(&mut cluster, "shares", json!({}), mounts("one"));
+    pod(&mut cluster, "more", json!({}), mounts("two"));
+    settle(&mut cluster);
+    assert_eq!(node_of(&cluster, "shares").as_deref(), Some("a"));
+    assert!(told(&cluster, "more").starts_with("0/1 nodes are available: 1 node(s) exceed max volume count."));
+}
+
+#[test]
 fn a_pod_of_another_scheduler_is_left_alone() {
     let mut cluster = cluster();
     node(&mut cluster, "a", "2", json!({}));

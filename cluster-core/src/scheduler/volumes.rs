@@ -1,8 +1,10 @@
 //! The volumes that pods claim: which nodes they can be reached from, and which volume a claim gets that was left for
 //! the scheduler to decide. <https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode>
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use serde_json::json;
 
 use super::actor;
@@ -27,6 +29,8 @@ pub struct Volumes {
     claims: imbl::OrdMap<Key, Object>,
     volumes: imbl::OrdMap<Name, Object>,
     classes: imbl::OrdMap<Name, Object>,
+    /// What drivers say of nodes.
+    drivers: imbl::OrdMap<Name, Object>,
     /// Volumes that were decided on for a claim, before the watch tells so.
     promised: imbl::OrdMap<Name, Key>,
 }
@@ -52,6 +56,8 @@ impl Volumes {
             self.volumes.insert(object.key.name.clone(), object.clone());
         } else if object.is::<StorageClass>() {
             self.classes.insert(object.key.name.clone(), object.clone());
+        } else if object.is::<CSINode>() {
+            self.drivers.insert(object.key.name.clone(), object.clone());
         } else {
             return false;
         }
@@ -65,6 +71,8 @@ impl Volumes {
             self.volumes.remove(&object.key.name);
         } else if object.is::<StorageClass>() {
             self.classes.remove(&object.key.name);
+        } else if object.is::<CSINode>() {
+            self.drivers.remove(&object.key.name);
         } else {
             return false;
         }
@@ -129,6 +137,36 @@ impl Volumes {
                 })
             })
         })
+    }
+
+    /// With the volumes of the pod, no driver has more of them on the node than it can.
+    pub fn are_within_limits(&self, ask: &Ask, node: &NodeInfo) -> bool {
+        let Some(drivers) = self.drivers.get(&node.name).filter(|_| !ask.claims.is_empty()) else { return true };
+        let wanted = self.attachments(ask);
+        let there: BTreeSet<_> = node.pods.iter().flat_map(|pod| self.attachments(&pod.ask)).collect();
+        drivers.spec::<CSINode>().drivers.iter().all(|driver| {
+            let limit = driver.allocatable.as_ref().and_then(|allocatable| allocatable.count);
+            let is_of = |volume: &&(&str, String)| volume.0 == driver.name;
+            let more = wanted.iter().filter(is_of).filter(|volume| !there.contains(volume)).count();
+            let all = there.iter().filter(is_of).count() + more;
+            more == 0 || limit.is_none_or(|limit| all <= usize::try_from(limit).unwrap_or(0))
+        })
+    }
+
+    /// The volumes that are attached for a pod, or will be: by driver, each once however many pods share it.
+    fn attachments(&self, ask: &Ask) -> BTreeSet<(&str, String)> {
+        let attachment = |claim: &Object| {
+            let name = claim.spec::<PersistentVolumeClaim>().volume_name.as_deref().unwrap_or_default();
+            let volume = self.volumes.get(&Name::from(name)).map(|volume| volume.spec::<PersistentVolume>());
+            match volume {
+                Some(volume) => volume.csi.as_ref().map(|csi| (csi.driver.as_str(), csi.volume_handle.clone())),
+                // It will be made by the provisioner of its class.
+                None => Some((self.class_to_wait(claim)?.provisioner.as_str(), format!("claim {}", claim.uid()))),
+            }
+        };
+        // What is in the map outlives the look at it.
+        let claims = ask.claims.iter().filter_map(|name| self.claim(ask, name));
+        claims.filter_map(attachment).collect()
     }
 
     /// What must be written so that the unbound claims are met on a node; `None` if they can't be.

@@ -29,13 +29,17 @@ pub fn static_pods(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) 
     session.settle(sink)
 }
 
-/// Fills a node's memory, disk or process numbers, or a pod's memory.
+/// Fills a node's memory, disk or process numbers, or a pod's memory or CPU; or has a Service asked.
 pub fn fill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
     let [target, what, amount] = args.words.as_slice() else { return Err(args.wrong()) };
-    let amount =
-        quantity::parse(amount).and_then(|millis| u64::try_from(millis / 1000).ok()).ok_or_else(|| args.wrong())?;
+    let millis = quantity::parse(amount).and_then(|millis| u64::try_from(millis).ok()).ok_or_else(|| args.wrong())?;
+    let amount = millis / 1000;
+    if *what == "requests" && target.starts_with("service/") {
+        return load(target, amount, session, sink);
+    }
     let is_machine = session.cluster.machine(target).is_some();
-    if !matches!(*what, "memory" | "disk" | "pids") || !is_machine && *what != "memory" {
+    let known: &[&str] = if is_machine { &["memory", "disk", "pids"] } else { &["memory", "cpu"] };
+    if !known.contains(what) {
         return Err(args.wrong());
     }
     let pod = if is_machine { None } else { faults::pod_of(session, target)? };
@@ -43,6 +47,7 @@ pub fn fill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
     session.cluster.record_fault(format!("{target} takes {} of {what}", args.words[2]));
     let cluster = &mut session.cluster;
     let done = match (*what, pod) {
+        ("cpu", Some(pod)) => cluster.fill_cpu(&pod.namespace, &pod.name, "", millis),
         (_, Some(pod)) => cluster.fill_memory(&pod.namespace, &pod.name, "", amount),
         ("memory", None) => cluster.fill_node_memory(target, amount),
         ("disk", None) => cluster.fill_disk(target, amount),
@@ -51,6 +56,15 @@ pub fn fill(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
     if !done {
         session.cluster = before;
         return Err(CellError::new("NotRunning", format!("no container of {target} is running")));
+    }
+    session.settle(sink)
+}
+
+/// Lets so many requests a second come to a Service all the time.
+fn load(target: &str, per_second: u64, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let (_, service) = session.target(target)?;
+    if !session.cluster.set_traffic(&service, per_second) {
+        return Err(CellError::new("NotFound", format!("there is no service {}", service.name)));
     }
     session.settle(sink)
 }
@@ -72,6 +86,30 @@ mod tests {
         run(&mut session, "%fill node-1 disk 0");
         run(&mut session, "%advance 6m");
         assert_eq!(run(&mut session, "kubectl get node node-1 -o jsonpath='{.spec.taints[*].key}'"), "");
+    }
+
+    #[test]
+    fn requests_to_a_service_cost_its_pods_cpu_time() {
+        let mut session = session();
+        run(&mut session, "kubectl create deployment web --image=hpa-example --replicas=2 --port=80");
+        run(&mut session, "kubectl expose deployment web");
+        run(&mut session, "%start metrics-server");
+        run(&mut session, "%fill service/web requests 100");
+        run(&mut session, "%advance 46s");
+        let used = |session: &mut _| {
+            let told = run(session, "kubectl top pod --no-headers");
+            let columns = told.lines().filter_map(|line| line.split_whitespace().nth(1));
+            columns.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(used(&mut session), ["501m"; 2]);
+        run(&mut session, "kubectl scale deployment web --replicas=4");
+        run(&mut session, "%advance 46s");
+        assert_eq!(used(&mut session), ["251m"; 4]);
+        run(&mut session, "%fill service/web requests 0");
+        run(&mut session, "%advance 46s");
+        assert_eq!(used(&mut session), ["1m"; 4]);
+        assert!(run(&mut session, "%fill service/none requests 5").starts_with("NotFound: "));
+        assert!(run(&mut session, "%fill deployment/web requests 5").starts_with("UsageError: "));
     }
 
     #[test]

@@ -354,10 +354,10 @@ pub const ALL: &[Control] = &[
     },
     Control {
         name: "fill",
-        usage: "%fill NODE memory|disk|pids AMOUNT | %fill pod/NAME memory AMOUNT",
+        usage: "%fill NODE memory|disk|pids AMOUNT | %fill pod/NAME memory|cpu AMOUNT | %fill service/NAME requests AMOUNT",
         about: (
-            "ノードのメモリ・ディスク・PID、または Pod のメモリを使わせる（0 で戻す）",
-            "makes a node's memory, disk or process numbers taken, or a pod's memory; 0 gives them back",
+            "ノードのメモリ・ディスク・PID、または Pod のメモリ・CPU を使わせる。Service には毎秒の要求を送りつづける（0 で戻す）",
+            "makes a node's memory, disk or process numbers taken, or a pod's memory or CPU, or lets so many requests a second come to a service; 0 ends that",
         ),
         run: machines::fill,
         words: |session, typed| session.node_names().into_iter().chain(session.object_names(typed.word)).collect(),

@@ -129,7 +129,7 @@ impl ApiServer {
     fn listed_verbs(&self, kind: &KindRef) -> Vec<Name> {
         const CUSTOM: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
         const GOING: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
-        if !is_custom(kind) {
+        if !is_custom(kind) || super::aggregation::is_of(kind) {
             return kind.verbs.clone();
         }
         let going = self.definition(kind).is_some_and(Object::is_terminating);

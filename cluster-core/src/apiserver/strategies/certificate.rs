@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::api::object::Object;
 use crate::api::status::{Cause, Status};
+use crate::api::user::User;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::names;
@@ -44,6 +45,14 @@ pub struct Rules;
 impl Strategy for Rules {
     fn check_name(&self, _: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    fn keep_requestor(&self, object: &mut Object, user: &User) {
+        let spec = object.spec_mut::<CertificateSigningRequest>();
+        let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        (spec.username, spec.uid) = (some(&user.name), some(&user.uid));
+        spec.groups = (!user.groups.is_empty()).then(|| user.groups.clone());
+        spec.extra = (!user.extra.is_empty()).then(|| user.extra.clone());
     }
 
     /// What was asked for stays; only status and approval change.

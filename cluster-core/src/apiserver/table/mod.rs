@@ -164,6 +164,9 @@ impl ApiServer {
         if objects.first().is_some_and(autoscaling::is_scale) {
             return autoscaling::scales(objects, now);
         }
+        if super::aggregation::is_of(kind) {
+            return super::aggregation::table(kind, objects);
+        }
         match ALL.iter().copied().flatten().find(|printer| (printer.kind)() == kind) {
             Some(printer) => built_in(printer, objects, now),
             None => custom::table(self.definition_of(kind), kind, objects, now),

@@ -7,6 +7,7 @@ mod node_name;
 mod node_ports;
 mod node_resources_fit;
 mod node_unschedulable;
+mod node_volume_limits;
 pub mod pod_topology_spread;
 mod taint_toleration;
 mod volume_binding;
@@ -21,7 +22,7 @@ use super::pod::Ask;
 
 /// In the order in which kube-scheduler runs them; the first that refuses a node is the one that is told. Those that
 /// look at the node alone come before those that look around.
-pub static ALL: [&dyn Filter; 11] = [
+pub static ALL: [&dyn Filter; 12] = [
     &node_unschedulable::NodeUnschedulable,
     &node_name::NodeName,
     &taint_toleration::TaintToleration,
@@ -29,6 +30,7 @@ pub static ALL: [&dyn Filter; 11] = [
     &node_ports::NodePorts,
     &node_resources_fit::NodeResourcesFit,
     &volume_restrictions::VolumeRestrictions,
+    &node_volume_limits::NodeVolumeLimits,
     &volume_binding::VolumeBinding,
     &volume_zone::VolumeZone,
     &pod_topology_spread::PodTopologySpread,
