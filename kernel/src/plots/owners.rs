@@ -144,7 +144,7 @@ fn owners(context: &Context<'_>) -> Owners {
 /// Who manages each field that is not of the status.
 fn managers(object: &Object, known: &mut Vec<String>) -> BTreeMap<Path, Managers> {
     let mut managers: BTreeMap<Path, Managers> = BTreeMap::new();
-    for entry in managed::entries(object).iter().filter(|entry| entry.subresource.is_empty()) {
+    for entry in managed::entries(object).iter().filter(|entry| *entry.subresource != *"status") {
         let name = entry.manager.to_string();
         let index = known.iter().position(|known| *known == name).unwrap_or_else(|| {
             known.push(name);
@@ -301,6 +301,10 @@ mod tests {
         run(&mut session, "kubectl apply --server-side --field-manager=other --force-conflicts -f note.yaml");
         insta::assert_snapshot!(run(&mut session, "%plot owners configmap/note"));
         insta::assert_snapshot!(run(&mut session, "%lang ja\n%plot owners configmap/note"));
+        run(&mut session, "kubectl create deployment web --image=nginx");
+        run(&mut session, "kubectl scale deployment web --replicas=2");
+        let told = run(&mut session, "%lang en\n%plot owners deployment/web");
+        assert!(told.lines().any(|line| line.starts_with(".spec.replicas") && line.ends_with("   kubectl")), "{told}");
         assert!(run(&mut session, "%plot owners configmap/none").starts_with("PlotError: "));
     }
 }

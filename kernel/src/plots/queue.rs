@@ -24,6 +24,7 @@ const TOP: i32 = 46;
 const DEPTH: i32 = 64;
 /// What is idle for long takes so much room.
 const FOLD: i32 = 34;
+const FOLDS_MAX: usize = 8;
 const ERROR_CODE_MIN: u16 = 400;
 
 const WAITS: RGBColor = RGBColor(240, 228, 66);
@@ -121,7 +122,7 @@ impl Folded {
         let mut spans: Vec<(Time, Time)> = turns.iter().map(|turn| (turn.told.min(turn.from), turn.to)).collect();
         spans.sort();
         let active: Duration = spans.iter().map(|(from, to)| to.since(*from)).sum();
-        let idle_max = active.max(Duration::from_millis(2));
+        let idle_max = (active / 8).max(Duration::from_millis(2)).max(longest(&spans, FOLDS_MAX));
         let mut busy: Vec<(Time, Time)> = Vec::new();
         for (from, to) in spans {
             match busy.last_mut().filter(|(_, end)| from.since(*end) <= idle_max) {
@@ -179,6 +180,18 @@ impl Folded {
         }
         sheet.draw(&PathElement::new(vec![(LEFT, bottom), (WIDTH as i32 - RIGHT, bottom)], FAINT))
     }
+}
+
+/// How long nothing happens at most, but for so many times.
+fn longest(sorted: &[(Time, Time)], but_for: usize) -> Duration {
+    let mut end = sorted.first().map_or(Time::ZERO, |(from, _)| *from);
+    let mut idle: Vec<Duration> = Vec::new();
+    for (from, to) in sorted {
+        idle.push(from.since(end));
+        end = end.max(*to);
+    }
+    idle.sort_unstable_by(|a, b| b.cmp(a));
+    idle.get(but_for).copied().unwrap_or_default()
 }
 
 /// The place of a part of a span between two places.
