@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sysconfig
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from conftest import target, until
@@ -250,6 +251,28 @@ def same(kubectl):
     kubectl("rollout", "status", "deployment/same", "--timeout=60s")
     kubectl("wait", "--for=condition=Ready", "pod/same-pod", "--timeout=60s")
     return kubectl
+
+
+def test_ports_of_a_pod_are_forwarded(same):
+    command = [KUBECTL, "port-forward", "pod/same-pod", "0:80", "0:81"]
+    forward = subprocess.Popen(
+        command, env=same.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        told = {}
+        while len(told) < 2:
+            # The second line of a port is about IPv6.
+            local, remote = re.fullmatch(r"Forwarding from \S+:(\d+) -> (\d+)\n", forward.stdout.readline()).groups()
+            told[remote] = local
+        for _ in range(3):
+            with urlopen(f"http://127.0.0.1:{told['80']}/", timeout=30) as answer:
+                assert b"Welcome to nginx!" in answer.read()
+        with pytest.raises(OSError):
+            urlopen(f"http://127.0.0.1:{told['81']}/", timeout=30)
+        _, stderr = forward.communicate(timeout=60)
+        assert f"an error occurred forwarding {told['81']} -> 81: " in stderr and "connection refused" in stderr
+    finally:
+        forward.kill()
 
 
 @pytest.mark.parametrize("line", SAME)

@@ -56,7 +56,8 @@ impl Worker {
     /// True if all volumes are there; if not, says why and tries again later.
     pub(super) fn mount_volumes(&mut self, turn: &mut Turn<'_>) -> bool {
         let mut volumes = self.spec().volumes.iter().flatten();
-        let failed = volumes.find_map(|volume| Some((volume.name.clone(), self.mount(volume, turn).err()?)));
+        let failed =
+            volumes.find_map(|volume| self.mount(volume, turn).err().map(|message| (volume.name.clone(), message)));
         let Some((volume, message)) = failed else {
             self.mounting = Mounting::default();
             self.follow_volumes(turn);

@@ -41,11 +41,15 @@ pub async fn open(
     let pod = pods::key(place);
     let live = gateway.live.clone();
     if place.subresource == "portforward" {
-        let ports = port_forward::ports(query)?;
         let asked = pod.clone();
         let exists = move |cluster: &mut Cluster| cluster.running_pod(&asked).map(|_| ());
         live.ask(exists).await.map_err(gone)??;
-        return Ok(upgrade(head).await?.on_upgrade(move |socket| port_forward::serve(socket, live, pod, ports)));
+        let upgrade = upgrade(head, &[port_forward::SPDY_PROTOCOL, PROTOCOLS[0], PROTOCOLS[1]]).await?;
+        if upgrade.selected_protocol().is_some_and(|protocol| protocol == port_forward::SPDY_PROTOCOL) {
+            return Ok(upgrade.on_upgrade(move |socket| port_forward::serve_spdy(socket, live, pod)));
+        }
+        let ports = port_forward::ports(query)?;
+        return Ok(upgrade.on_upgrade(move |socket| port_forward::serve(socket, live, pod, ports)));
     }
     let container = query.get("container").unwrap_or_default().to_owned();
     let asked = (pod.clone(), container.clone());
@@ -62,19 +66,20 @@ pub async fn open(
         return Err(Status::bad_request("you must specify at least one command for the container"));
     }
     let attach = place.subresource == "attach";
-    Ok(upgrade(head).await?.on_upgrade(move |socket| async move {
+    Ok(upgrade(head, &PROTOCOLS).await?.on_upgrade(move |socket| async move {
         if attach { self::attach(socket, &live, order).await } else { exec(socket, &live, order).await }
     }))
 }
 
-async fn upgrade(head: &mut Parts) -> Result<WebSocketUpgrade, Status> {
+async fn upgrade(head: &mut Parts, protocols: &[&'static str]) -> Result<WebSocketUpgrade, Status> {
     let upgrade = WebSocketUpgrade::from_request_parts(head, &()).await;
-    let upgrade = upgrade.map_err(|_| Status::bad_request("Upgrade request required"))?.protocols(PROTOCOLS);
+    let upgrade = upgrade.map_err(|_| Status::bad_request("Upgrade request required"))?;
+    let upgrade = upgrade.protocols(protocols.iter().copied());
     if upgrade.selected_protocol().is_none() {
         let asked = upgrade.requested_protocols().filter_map(|protocol| protocol.to_str().ok());
         let asked: Vec<&str> = asked.collect();
         return Err(Status::bad_request(format!(
-            "unable to upgrade: unable to negotiate protocol: client supports {asked:?}, server accepts {PROTOCOLS:?}"
+            "unable to upgrade: unable to negotiate protocol: client supports {asked:?}, server accepts {protocols:?}"
         )));
     }
     Ok(upgrade)

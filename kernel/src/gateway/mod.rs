@@ -25,6 +25,7 @@ mod query;
 pub mod raw;
 mod route;
 pub mod server;
+mod spdy;
 mod stream;
 mod terminal;
 mod tls;

@@ -1,7 +1,9 @@
-//! Connections to the ports of a pod: two channels a port, the even one for what travels, the odd one for what fails.
+//! Connections to the ports of a pod, in one of two protocols: two channels a port, the even one for what travels and the
+//! odd one for what fails; or SPDY in the WebSocket, with two such streams for each connection, as kubectl speaks.
+//! <https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets>
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::io;
 
 use axum::body::Body;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
@@ -18,6 +20,10 @@ use tokio::sync::mpsc;
 use super::handle::gone;
 use super::live::Live;
 use super::query::Query;
+use super::spdy::{self, Frame, Spdy};
+
+/// The protocol of a WebSocket that carries SPDY.
+pub const SPDY_PROTOCOL: &str = "SPDY/3.1+portforward.k8s.io";
 
 /// Bytes that may be on their way to a container, or from it.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -38,10 +44,20 @@ pub fn ports(query: &Query) -> Result<Vec<u16>, Status> {
     words.iter().map(|word| port(word).ok_or_else(|| refused(word))).collect()
 }
 
-/// Carries bytes between the client and the pod until the client leaves.
+/// What comes back over a connection to a port.
+enum Said {
+    Bytes(Vec<u8>),
+    Failed(String),
+    Ended,
+}
+
+/// The number of a connection, and what came over it.
+type Telling = (u32, Said);
+
+/// Carries bytes between the client and the pod until the client leaves, over channels.
 pub async fn serve(mut socket: WebSocket, live: Live, pod: Key, ports: Vec<u16>) {
-    let (tell, mut told) = mpsc::channel::<Vec<u8>>(MESSAGES_MAX);
-    let mut ways: BTreeMap<u8, WriteHalf<DuplexStream>> = BTreeMap::new();
+    let (tell, mut told) = mpsc::channel::<Telling>(MESSAGES_MAX);
+    let mut ways: BTreeMap<u32, WriteHalf<DuplexStream>> = BTreeMap::new();
     for (index, port) in ports.into_iter().enumerate() {
         let Ok(data) = u8::try_from(index * 2) else { break };
         // Each channel begins with the port that it is for.
@@ -51,40 +67,151 @@ pub async fn serve(mut socket: WebSocket, live: Live, pod: Key, ports: Vec<u16>)
                 return;
             }
         }
-        ways.insert(data, connect(data, port, &live, &pod, &tell));
+        ways.insert(data.into(), connect(data.into(), port, &live, &pod, &tell));
     }
-    drop(tell);
+    let mut open = ways.len();
     loop {
         tokio::select! {
-            message = told.recv() => match message {
-                Some(message) => {
-                    if socket.send(Message::Binary(message.into())).await.is_err() {
-                        return;
+            Some((data, said)) = told.recv() => {
+                let (channel, bytes) = match said {
+                    Said::Bytes(bytes) => (data, bytes),
+                    Said::Failed(text) => (data + 1, text.into_bytes()),
+                    Said::Ended => {
+                        open -= 1;
+                        if open > 0 {
+                            continue;
+                        }
+                        // With the last connection ends what the client came for.
+                        return close(&mut socket, close_code::NORMAL, "").await;
                     }
-                }
-                // Every connection has ended, and with them what the client came for.
-                None => {
-                    let normal = CloseFrame { code: close_code::NORMAL, reason: "".into() };
-                    let _ = socket.send(Message::Close(Some(normal))).await;
+                };
+                let message = [&[channel as u8], bytes.as_slice()].concat();
+                if socket.send(Message::Binary(message.into())).await.is_err() {
                     return;
                 }
-            },
+            }
             received = socket.recv() => {
                 let Some(Ok(message)) = received else { return };
                 let Message::Binary(bytes) = message else { continue };
-                if let Some((channel, bytes)) = bytes.split_first()
-                    && let Some(way) = ways.get_mut(channel)
-                    && way.write_all(bytes).await.is_err()
-                {
-                    ways.remove(channel);
+                if let Some((channel, bytes)) = bytes.split_first() {
+                    write(&mut ways, u32::from(*channel), bytes).await;
                 }
             }
         }
     }
 }
 
-/// A connection to a port: what is written to it is answered, by the container's program, on a channel.
-fn connect(channel: u8, port: u16, live: &Live, pod: &Key, tell: &mpsc::Sender<Vec<u8>>) -> WriteHalf<DuplexStream> {
+async fn close(socket: &mut WebSocket, code: u16, reason: &str) {
+    let _ = socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+}
+
+/// Writes to a connection; one that takes nothing more is dropped.
+async fn write(ways: &mut BTreeMap<u32, WriteHalf<DuplexStream>>, way: u32, bytes: &[u8]) {
+    if let Some(open) = ways.get_mut(&way)
+        && open.write_all(bytes).await.is_err()
+    {
+        ways.remove(&way);
+    }
+}
+
+/// Carries bytes between the client and the pod until the client leaves, over SPDY.
+pub async fn serve_spdy(mut socket: WebSocket, live: Live, pod: Key) {
+    let (tell, mut told) = mpsc::channel::<Telling>(MESSAGES_MAX);
+    let mut tunnel = Tunnel { live, pod, tell, spdy: Spdy::new(), open: BTreeMap::new(), unpaired: BTreeMap::new() };
+    loop {
+        let frames = tokio::select! {
+            Some((stream, said)) = told.recv() => tunnel.told(stream, said),
+            received = socket.recv() => match received {
+                Some(Ok(Message::Binary(bytes))) => match tunnel.hear(&bytes).await {
+                    Ok(Some(frames)) => frames,
+                    Ok(None) => return close(&mut socket, close_code::NORMAL, "").await,
+                    Err(fault) => return close(&mut socket, close_code::PROTOCOL, &fault).await,
+                },
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => continue,
+            },
+        };
+        if !frames.is_empty() && socket.send(Message::Binary(frames.into())).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The connections of one client.
+struct Tunnel {
+    live: Live,
+    pod: Key,
+    tell: mpsc::Sender<Telling>,
+    spdy: Spdy,
+    /// By their streams of data.
+    open: BTreeMap<u32, Connection>,
+    /// Streams for what fails whose stream of data has not come yet, by the number that the client gives to both.
+    unpaired: BTreeMap<String, u32>,
+}
+
+struct Connection {
+    way: WriteHalf<DuplexStream>,
+    failures: Option<u32>,
+}
+
+impl Tunnel {
+    /// What the client sent; the frames that answer it, or nothing if it leaves.
+    ///
+    /// # Errors
+    /// What is no SPDY.
+    async fn hear(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let mut frames = Vec::new();
+        self.spdy.receive(bytes);
+        while let Some(frame) = self.spdy.next()? {
+            match frame {
+                Frame::Open { stream, headers } => frames.append(&mut self.connect(stream, &headers)),
+                Frame::Data { stream, bytes, is_last } => {
+                    if let Some(connection) = self.open.get_mut(&stream) {
+                        // What takes nothing more has ended, and says so itself.
+                        let _ = connection.way.write_all(&bytes).await;
+                        if is_last {
+                            let _ = connection.way.shutdown().await;
+                        }
+                    }
+                }
+                Frame::Reset { stream } => drop(self.open.remove(&stream)),
+                Frame::Ping { id } => frames.append(&mut spdy::pong(id)),
+                Frame::GoAway => return Ok(None),
+            }
+        }
+        Ok(Some(frames))
+    }
+
+    fn connect(&mut self, stream: u32, headers: &BTreeMap<String, String>) -> Vec<u8> {
+        let header = |name: &str| headers.get(name).map(String::as_str).unwrap_or_default();
+        let pair = header("requestid");
+        match (header("streamtype"), header("port").parse().ok().filter(|port: &u16| *port > 0)) {
+            ("error", Some(_)) => drop(self.unpaired.insert(pair.to_owned(), stream)),
+            ("data", Some(port)) => {
+                let way = connect(stream, port, &self.live, &self.pod, &self.tell);
+                self.open.insert(stream, Connection { way, failures: self.unpaired.remove(pair) });
+            }
+            _ => return spdy::reset(stream),
+        }
+        self.spdy.reply(stream)
+    }
+
+    /// The frames that say what came over a connection.
+    fn told(&mut self, stream: u32, said: Said) -> Vec<u8> {
+        let failures = self.open.get(&stream).and_then(|connection| connection.failures);
+        match said {
+            Said::Bytes(bytes) => spdy::data(stream, &bytes),
+            Said::Failed(text) => failures.map(|failures| spdy::data(failures, text.as_bytes())).unwrap_or_default(),
+            Said::Ended => {
+                self.open.remove(&stream);
+                [Some(stream), failures].into_iter().flatten().flat_map(spdy::last).collect()
+            }
+        }
+    }
+}
+
+/// A connection to a port: what is written to it is answered by the container's program.
+fn connect(number: u32, port: u16, live: &Live, pod: &Key, tell: &mpsc::Sender<Telling>) -> WriteHalf<DuplexStream> {
     let (near, far) = tokio::io::duplex(BUFFER_BYTES);
     let (mut read, write) = tokio::io::split(near);
     let (live, pod, failed) = (live.clone(), pod.clone(), tell.clone());
@@ -94,14 +221,11 @@ fn connect(channel: u8, port: u16, live: &Live, pod: &Key, tell: &mpsc::Sender<V
             async move {
                 let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
                 match ask(&live, pod, port, path).await {
-                    Ok(response) => Ok::<_, Infallible>(response),
+                    Ok(response) => Ok(response),
                     Err(status) => {
-                        let mut message = vec![channel + 1];
-                        message.extend_from_slice(status.message.as_bytes());
-                        let _ = failed.send(message).await;
-                        let mut response = Response::new(Body::from(status.message));
-                        *response.status_mut() = StatusCode::BAD_GATEWAY;
-                        Ok(response)
+                        let _ = failed.send((number, Said::Failed(status.message.clone()))).await;
+                        // Nobody listens: the connection ends without an answer.
+                        Err(io::Error::other(status.message))
                     }
                 }
             }
@@ -112,12 +236,12 @@ fn connect(channel: u8, port: u16, live: &Live, pod: &Key, tell: &mpsc::Sender<V
     let tell = tell.clone();
     tokio::spawn(async move {
         let mut buffer = vec![0; BUFFER_BYTES];
-        buffer[0] = channel;
-        while let Ok(length @ 1..) = read.read(&mut buffer[1..]).await {
-            if tell.send(buffer[..=length].to_vec()).await.is_err() {
+        while let Ok(length @ 1..) = read.read(&mut buffer).await {
+            if tell.send((number, Said::Bytes(buffer[..length].to_vec()))).await.is_err() {
                 return;
             }
         }
+        let _ = tell.send((number, Said::Ended)).await;
     });
     write
 }

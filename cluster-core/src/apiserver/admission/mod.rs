@@ -29,7 +29,7 @@ use k8s_openapi::api::core::v1::{LimitRange, Pod, ServiceAccount};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
-use super::{ApiServer, Moment};
+use super::{ApiServer, Moment, policy};
 use crate::api::kind::{KindRef, Resource};
 use crate::api::kinds;
 use crate::api::object::Object;
@@ -76,6 +76,13 @@ pub struct Attributes<'a> {
     pub warnings: &'a mut Vec<String>,
     /// ResourceQuotas to be written with the object, once all plugins have let it pass.
     pub charges: Vec<Object>,
+}
+
+impl<'a> Attributes<'a> {
+    /// The request as expressions see it.
+    fn seen(&self) -> policy::Attributes<'a> {
+        policy::Attributes { request: self.request, operation: self.operation, old: self.old }
+    }
 }
 
 impl Attributes<'_> {

@@ -15,7 +15,7 @@ impl Plugin for MutatingAdmissionPolicy {
     }
 
     fn admit(&self, attributes: &mut Attributes<'_>, object: &mut Object) -> Result<(), Status> {
-        policy::admit(attributes.server, &seen(attributes), object)
+        policy::admit(attributes.server, &attributes.seen(), object)
     }
 }
 
@@ -28,11 +28,6 @@ impl Plugin for ValidatingAdmissionPolicy {
 
     fn validate(&self, attributes: &mut Attributes<'_>, object: &Object) -> Result<(), Status> {
         let written = (attributes.operation != Operation::Delete).then_some(object);
-        policy::validate(attributes.server, &seen(attributes), written, attributes.warnings)
+        policy::validate(attributes.server, &attributes.seen(), written, attributes.warnings)
     }
-}
-
-/// A request as policies see it.
-fn seen<'a>(attributes: &Attributes<'a>) -> policy::Attributes<'a> {
-    policy::Attributes { request: attributes.request, operation: attributes.operation, old: attributes.old }
 }

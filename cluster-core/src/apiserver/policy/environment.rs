@@ -16,7 +16,8 @@ use crate::api::object::Object;
 use crate::api::request::Request;
 use crate::api::user::User;
 use crate::apiserver::ApiServer;
-use crate::apiserver::cel::library::authorizer::{Check, Decision, Question};
+use crate::apiserver::access::{self, Target};
+use crate::apiserver::cel::library::authorizer::{Check, Decide, Decision, Question};
 use crate::apiserver::cel::types::{ObjectType, Type};
 use crate::apiserver::cel::value::Value;
 use crate::apiserver::cel::{Activation, Budget, Environment, Error};
@@ -118,6 +119,9 @@ pub struct Shown {
     old: Value,
     request: Value,
     namespace: Value,
+    decide: Arc<Decide>,
+    /// What the request is about, as the authorizer sees it.
+    resource: Question,
 }
 
 impl Shown {
@@ -128,6 +132,8 @@ impl Shown {
             old: seen(attributes.old),
             request: Value::from_json(&request_json(attributes, object)),
             namespace: namespace_of(server, attributes, object).map_or(Value::Null, namespace_value),
+            decide: authorizer(server, attributes.request),
+            resource: resource(attributes, object),
         }
     }
 
@@ -228,9 +234,11 @@ impl Activation for Scene<'_> {
             "request" => &self.shown.request,
             "namespaceObject" => &self.shown.namespace,
             "params" => self.params.as_ref().unwrap_or(&Value::Null),
-            "authorizer" => return Some(Ok(Value::Authorizer(Arc::new(Check::new(Arc::new(decide)))))),
+            "authorizer" => {
+                return Some(Ok(Value::Authorizer(Arc::new(Check::new(self.shown.decide.clone())))));
+            }
             "authorizer.requestResource" => {
-                let check = Check::of_resource(Arc::new(decide), Question::default());
+                let check = Check::of_resource(self.shown.decide.clone(), self.shown.resource.clone());
                 return Some(Ok(Value::Authorizer(Arc::new(check))));
             }
             other => {
@@ -251,7 +259,34 @@ impl Activation for Scene<'_> {
     }
 }
 
-/// Without an authorizer the administrator may do everything.
-fn decide(_question: &Question) -> Decision {
-    Decision { allowed: true, ..Decision::default() }
+/// Asks for the user of the request, or for the service account that the expression names, by the roles of this moment.
+fn authorizer(server: &ApiServer, request: &Request) -> Arc<Decide> {
+    let server = server.clone();
+    let user = request.user.as_deref().cloned().unwrap_or_else(User::administrator);
+    Arc::new(move |question| {
+        let account = question.service_account.as_ref().map(|(namespace, name)| User::service_account(namespace, name));
+        let Question { group, resource, subresource, namespace, name, .. } = question;
+        let target = match question.path.as_str() {
+            "" => Target::resource(group, resource, subresource, namespace, name),
+            path => Target::Path(path.into()),
+        };
+        let asked = access::Attributes { verb: question.verb.clone(), target };
+        match access::authorize(&server, account.as_ref().unwrap_or(&user), &asked) {
+            access::Decision::Allowed(reason) => Decision { allowed: true, reason, ..Decision::default() },
+            access::Decision::NoOpinion(reason) => Decision { reason, ..Decision::default() },
+        }
+    })
+}
+
+fn resource(attributes: &Attributes<'_>, object: Option<&Object>) -> Question {
+    let request = attributes.request;
+    let key = object.or(attributes.old).map_or(&request.key, |object| &object.key);
+    Question {
+        group: request.kind.group.to_string(),
+        resource: request.kind.resource.to_string(),
+        subresource: request.subresource.into(),
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
+        ..Question::default()
+    }
 }

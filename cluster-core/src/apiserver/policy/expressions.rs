@@ -6,8 +6,10 @@ use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MatchResources, MutatingAdmissionPolicySpec, ParamKind, ValidatingAdmissionPolicySpec, Variable,
 };
 
-use super::environment::{Scene, environment};
-use super::mutating;
+use super::environment::{Scene, Shown, environment};
+use super::{Attributes, mutating};
+use crate::api::object::Object;
+use crate::apiserver::ApiServer;
 use crate::apiserver::cel::types::Type;
 use crate::apiserver::cel::value::Value;
 use crate::apiserver::cel::{self, Activation, Budget, Environment, Error, Program};
@@ -67,10 +69,46 @@ impl Expression {
     }
 }
 
+/// The `matchConditions` of policies and webhooks: all of them have to be true.
+pub struct Conditions(Vec<Expression>);
+
+impl Conditions {
+    pub fn of(conditions: &[MatchCondition], environment: &Environment<'_>) -> Conditions {
+        let compile =
+            |condition: &MatchCondition| Expression::compile(&condition.expression, environment, &[Type::Bool]);
+        Conditions(conditions.iter().map(compile).collect())
+    }
+
+    /// # Errors
+    /// What went wrong, if none of them is false.
+    pub fn are_met(&self, scene: &Scene<'_>, budget: &Budget) -> Result<bool, String> {
+        let mut errors = Vec::new();
+        for condition in &self.0 {
+            match condition.evaluate(scene, budget) {
+                Ok(Value::Bool(true)) => {}
+                Ok(_) => return Ok(false),
+                Err(failed) => errors.push(condition.told(&failed)),
+            }
+        }
+        match errors.as_slice() {
+            [] => Ok(true),
+            [error] => Err(error.clone()),
+            errors => Err(format!("[{}]", errors.join(", "))),
+        }
+    }
+
+    /// `path` is that of the list.
+    pub fn check(&self, causes: &mut Causes, path: &Path) {
+        for (index, condition) in self.0.iter().enumerate() {
+            condition.check(causes, &path.index(index).child("expression"));
+        }
+    }
+}
+
 /// What validating and mutating policies have in common.
 pub struct Common {
     pub constraints: MatchResources,
-    pub conditions: Vec<Expression>,
+    pub conditions: Conditions,
     pub variables: Vec<(String, Expression)>,
     pub param_kind: Option<ParamKind>,
     /// What goes wrong counts as nothing.
@@ -87,7 +125,6 @@ impl Common {
     ) -> Common {
         let has_params = param_kind.is_some();
         let plain = environment(has_params, None);
-        let condition = |condition: &MatchCondition| Expression::compile(&condition.expression, &plain, &[Type::Bool]);
         let mut compiled: Vec<(String, Expression)> = Vec::new();
         for variable in variables.iter().flatten() {
             let known = environment(has_params, Some(types(&compiled)));
@@ -95,7 +132,7 @@ impl Common {
         }
         Common {
             constraints: constraints.clone().unwrap_or_default(),
-            conditions: conditions.iter().flatten().map(condition).collect(),
+            conditions: Conditions::of(conditions.as_deref().unwrap_or_default(), &plain),
             variables: compiled,
             param_kind: param_kind.clone(),
             ignores_failures: failure_policy.as_deref() == Some("Ignore"),
@@ -107,20 +144,10 @@ impl Common {
         environment(self.param_kind.is_some(), Some(types(&self.variables)))
     }
 
-    /// All conditions are true. An error is one only if none is false.
     pub fn meets_conditions(&self, scene: &Scene<'_>, budget: &Budget) -> Result<bool, String> {
-        let mut error = None;
-        for condition in &self.conditions {
-            match condition.evaluate(scene, budget) {
-                Ok(Value::Bool(true)) => {}
-                Ok(_) => return Ok(false),
-                Err(failed) => error = error.or_else(|| Some(condition.told(&failed))),
-            }
-        }
-        match error {
-            None => Ok(true),
-            Some(_) if self.ignores_failures => Ok(false),
-            Some(error) => Err(error),
+        match self.conditions.are_met(scene, budget) {
+            Err(_) if self.ignores_failures => Ok(false),
+            met => met,
         }
     }
 
@@ -128,9 +155,7 @@ impl Common {
         for (index, (_, variable)) in self.variables.iter().enumerate() {
             variable.check(causes, &path.child("variables").index(index).child("expression"));
         }
-        for (index, condition) in self.conditions.iter().enumerate() {
-            condition.check(causes, &path.child("matchConditions").index(index).child("expression"));
-        }
+        self.conditions.check(causes, &path.child("matchConditions"));
     }
 }
 
@@ -138,6 +163,28 @@ fn types(variables: &[(String, Expression)]) -> BTreeMap<String, Type> {
     let type_of =
         |expression: &Expression| expression.program.as_ref().map_or(Type::Dyn, |program| program.result.clone());
     variables.iter().map(|(name, expression)| (name.clone(), type_of(expression))).collect()
+}
+
+/// The `matchConditions` of a webhook that do not compile.
+pub fn check_conditions(causes: &mut Causes, path: &Path, conditions: &[MatchCondition]) {
+    Conditions::of(conditions, &environment(false, None)).check(causes, path);
+}
+
+/// Whether a webhook is to be asked about a request; `object` is `None` for a deletion.
+///
+/// # Errors
+/// What went wrong, if no condition is false.
+pub fn meets_conditions(
+    server: &ApiServer,
+    attributes: &Attributes<'_>,
+    object: Option<&Object>,
+    conditions: &[MatchCondition],
+) -> Result<bool, String> {
+    if conditions.is_empty() {
+        return Ok(true);
+    }
+    let scene = Scene::new(Shown::of(server, attributes, object), None, &[]);
+    Conditions::of(conditions, &environment(false, None)).are_met(&scene, &Budget::default())
 }
 
 /// The expressions of a validating policy that do not compile.

@@ -18,7 +18,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicyBinding,
 };
 
-pub use expressions::{check_mutating, check_validating};
+pub use expressions::{check_conditions, check_mutating, check_validating, meets_conditions};
 pub use mutating::admit;
 pub use validating::validate;
 

@@ -1,4 +1,5 @@
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use serde_json::{Value, json};
 
 use super::*;
@@ -6,6 +7,7 @@ use crate::api::Key;
 use crate::api::kind::KindRef;
 use crate::api::request::{Body, PatchType, Response, Verb};
 use crate::api::status::Status;
+use crate::api::user::User;
 use crate::{Cluster, Config};
 
 fn cluster() -> Cluster {
@@ -162,4 +164,38 @@ fn expressions_that_do_not_compile_are_named() {
     assert!(told[1].contains("undeclared reference to 'params' (in container '')"));
     assert_eq!(told[2], "spec.validations[0].messageExpression: Invalid value: \"1\": must evaluate to string");
     assert_eq!(told[3], "spec.validations[1].expression: Invalid value: \"size(request.name)\": must evaluate to bool");
+}
+
+#[test]
+fn the_authorizer_answers_for_the_user_and_for_service_accounts() {
+    let mut cluster = cluster();
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["mine"], "verbs": ["own"]},
+    ]);
+    create(&mut cluster, KindRef::of::<Role>(), json!({"metadata": {"name": "dev"}, "rules": rules})).unwrap();
+    let bound = json!({
+        "metadata": {"name": "dev"}, "roleRef": {"kind": "Role", "name": "dev"},
+        "subjects": [{"kind": "User", "name": "alice"}, {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    });
+    create(&mut cluster, KindRef::of::<RoleBinding>(), bound).unwrap();
+    let robot = "authorizer.serviceAccount('default', 'robot').group('').resource('configmaps').namespace('default')";
+    let validations = json!([
+        {"expression": "authorizer.requestResource.check('own').allowed()", "message": "not yours"},
+        {"expression": format!("{robot}.check('create').allowed() && !{robot}.check('delete').allowed()")},
+        {"expression": "!authorizer.path('/healthz').check('get').allowed()", "message": "sees /healthz"},
+    ]);
+    policy(&mut cluster, json!({"validations": validations}), json!({"validationActions": ["Deny"]}));
+    let mut write = |user: User, name: &str| {
+        let mut request =
+            Request::new(&"kubectl".into(), Verb::Create, KindRef::of::<ConfigMap>(), Key::new("default", ""));
+        request.body = Body::Json(json!({"metadata": {"name": name}}));
+        request.user = Some(Arc::new(user));
+        let told = |status: Status| status.message.rsplit_once("denied request: ").unwrap().1.to_owned();
+        cluster.request(request).map(|_| ()).map_err(told)
+    };
+    let alice = || User { name: "alice".into(), ..User::default() };
+    assert_eq!(write(alice(), "mine"), Ok(()));
+    assert_eq!(write(alice(), "yours"), Err("not yours".to_owned()));
+    assert_eq!(write(User::administrator(), "any"), Err("sees /healthz".to_owned()));
 }

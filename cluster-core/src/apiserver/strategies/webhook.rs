@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::api::object::Object;
 use crate::api::status::Cause;
+use crate::apiserver::policy;
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{names, selectors};
@@ -164,6 +165,7 @@ fn webhook(causes: &mut Causes, path: &Path, hook: &Webhook<'_>) {
     }
     client_config(causes, &path.child("clientConfig"), hook.client);
     match_conditions(causes, &path.child("matchConditions"), hook.conditions);
+    policy::check_conditions(causes, &path.child("matchConditions"), hook.conditions);
 }
 
 /// A domain name of at least three parts.

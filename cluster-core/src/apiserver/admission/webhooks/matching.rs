@@ -10,7 +10,9 @@ use crate::api::Key;
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
 use crate::api::selector::Selector;
-use crate::apiserver::admission::Attributes;
+use crate::api::status::Status;
+use crate::apiserver::admission::{Attributes, Operation};
+use crate::apiserver::policy;
 
 /// Webhooks are never asked about webhooks and policies, so that they can always be taken away.
 pub fn is_exempt(kind: &KindRef) -> bool {
@@ -18,11 +20,23 @@ pub fn is_exempt(kind: &KindRef) -> bool {
 }
 
 impl Webhook<'_> {
-    pub fn matches(&self, attributes: &Attributes<'_>, object: &Object) -> bool {
-        !is_exempt(&object.kind)
+    /// # Errors
+    /// 403 where a condition fails and the webhook may not.
+    pub fn matches(&self, attributes: &Attributes<'_>, object: &Object) -> Result<bool, Status> {
+        let is_selected = !is_exempt(&object.kind)
             && self.rules.iter().any(|rule| rule_matches(rule, attributes, object))
             && self.namespace_matches(attributes, object)
-            && self.object_matches(attributes, object)
+            && self.object_matches(attributes, object);
+        Ok(is_selected && self.meets_conditions(attributes, object)?)
+    }
+
+    /// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions>
+    fn meets_conditions(&self, attributes: &Attributes<'_>, object: &Object) -> Result<bool, Status> {
+        let shown = (attributes.operation != Operation::Delete).then_some(object);
+        match policy::meets_conditions(attributes.server, &attributes.seen(), shown, self.conditions) {
+            Err(_) if self.fails_open => Ok(false),
+            met => met.map_err(|error| Status::forbidden(&object.kind, &object.key.name, &error)),
+        }
     }
 
     /// Objects outside of namespaces always match; a namespace is selected by its own labels.

@@ -11,7 +11,7 @@ mod validating;
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::api::core::v1::{Endpoints, Service};
@@ -69,6 +69,7 @@ struct Webhook<'a> {
     rules: &'a [RuleWithOperations],
     namespace_selector: Option<&'a LabelSelector>,
     object_selector: Option<&'a LabelSelector>,
+    conditions: &'a [MatchCondition],
     fails_open: bool,
     has_side_effects: bool,
     timeout: Duration,
@@ -94,6 +95,7 @@ macro_rules! webhook {
                     rules: hook.rules.as_deref().unwrap_or_default(),
                     namespace_selector: hook.namespace_selector.as_ref(),
                     object_selector: hook.object_selector.as_ref(),
+                    conditions: hook.match_conditions.as_deref().unwrap_or_default(),
                     fails_open: hook.failure_policy.as_deref() == Some("Ignore"),
                     has_side_effects: !matches!(hook.side_effects.as_str(), "None" | "NoneOnDryRun"),
                     timeout: Duration::from_secs(seconds.unsigned_abs().into()),

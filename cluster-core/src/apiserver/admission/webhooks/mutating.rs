@@ -20,7 +20,7 @@ impl Plugin for MutatingAdmissionWebhook {
         let mut asked: Vec<(Webhook<'_>, usize)> = Vec::new();
         let mut changes = 0;
         for hook in mutating(server) {
-            if hook.matches(attributes, object) {
+            if hook.matches(attributes, object)? {
                 changes += usize::from(change(&hook, attributes, object)?);
                 asked.push((hook, changes));
             }
@@ -28,7 +28,7 @@ impl Plugin for MutatingAdmissionWebhook {
         let seen_by_all = changes;
         for (hook, seen) in asked {
             // Asked once more, if others changed after it what it had seen.
-            if hook.is_reinvoked && seen < seen_by_all && hook.matches(attributes, object) {
+            if hook.is_reinvoked && seen < seen_by_all && hook.matches(attributes, object)? {
                 change(&hook, attributes, object)?;
             }
         }
@@ -40,7 +40,7 @@ impl Plugin for MutatingAdmissionWebhook {
             return Ok(());
         }
         for hook in mutating(attributes.server) {
-            if hook.matches(attributes, object) {
+            if hook.matches(attributes, object)? {
                 hook.ask(attributes, None)?;
             }
         }

@@ -109,3 +109,35 @@ fn a_webhook_is_asked_only_about_what_it_selects() {
     assert!(map(&mut cluster).is_ok());
     assert_eq!(program.asked.lock().unwrap().len(), 0);
 }
+
+#[test]
+fn a_webhook_is_asked_only_when_its_conditions_are_met() {
+    let (mut cluster, program) = cluster(json!({"allowed": true}));
+    let asked = || program.asked.lock().unwrap().len();
+    let conditions = json!([
+        {"name": "by-nobody-special", "expression": "request.userInfo.username != 'system:special'"},
+        {"name": "labelled", "expression": "object.metadata.labels['app'] == 'shop'"},
+    ]);
+    configure::<ValidatingWebhookConfiguration>(&mut cluster, json!({"matchConditions": conditions}));
+    map(&mut cluster).unwrap();
+    assert_eq!(asked(), 0);
+}
+
+#[test]
+fn a_condition_that_fails_refuses_unless_the_webhook_may_fail() {
+    let condition = json!([{"name": "tier", "expression": "object.metadata.labels['tier'] == 'front'"}]);
+    let (mut strict, _) = cluster(json!({"allowed": true}));
+    configure::<ValidatingWebhookConfiguration>(&mut strict, json!({"matchConditions": condition}));
+    assert_eq!(
+        map(&mut strict).unwrap_err().message,
+        "configmaps \"m\" is forbidden: expression 'object.metadata.labels['tier'] == 'front'' resulted in error: no \
+         such key: tier"
+    );
+    let (mut lenient, program) = cluster(json!({"allowed": true}));
+    configure::<ValidatingWebhookConfiguration>(
+        &mut lenient,
+        json!({"matchConditions": condition, "failurePolicy": "Ignore"}),
+    );
+    map(&mut lenient).unwrap();
+    assert_eq!(program.asked.lock().unwrap().len(), 0);
+}

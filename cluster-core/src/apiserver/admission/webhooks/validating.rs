@@ -16,7 +16,7 @@ impl Plugin for ValidatingAdmissionWebhook {
     fn validate(&self, attributes: &mut Attributes<'_>, object: &Object) -> Result<(), Status> {
         let shown = (attributes.operation != Operation::Delete).then_some(object);
         for hook in validating(attributes.server) {
-            if hook.matches(attributes, object) {
+            if hook.matches(attributes, object)? {
                 hook.ask(attributes, shown)?;
             }
         }
