@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::super::files::Trouble;
 use super::super::failure::{Failure, Outcome, message};
-use super::super::flags::switch;
+use super::super::flags::{optional, switch};
 use super::super::help;
 use super::super::output::{OUTPUT, TEMPLATE};
 use super::super::verb::{Call, Verb};
@@ -20,7 +20,7 @@ pub const CONFIG: Verb = Verb { name: "config", aliases: &[], flags: &[], run: g
 pub const VIEW: Verb = Verb {
     name: "config view",
     aliases: &[],
-    flags: &[OUTPUT, TEMPLATE, switch("minify"), switch("raw"), switch("flatten"), switch("merge")],
+    flags: &[OUTPUT, TEMPLATE, switch("minify"), switch("raw"), switch("flatten"), optional("merge", "true")],
     run: view::run,
 };
 pub const CURRENT_CONTEXT: Verb =
