@@ -61,6 +61,8 @@ pub struct Config {
     pub hollow_nodes: bool,
     /// Signs the tokens of ServiceAccounts; without it none are issued.
     pub signer: Option<SharedSigner>,
+    /// Signs certificates; without it none are issued.
+    pub authority: Option<SharedSigner>,
 }
 
 impl Default for Config {
@@ -73,6 +75,7 @@ impl Default for Config {
             without: Vec::new(),
             hollow_nodes: false,
             signer: None,
+            authority: None,
         }
     }
 }
@@ -129,6 +132,7 @@ impl Cluster {
         world.advance_to(config.start);
         let runs = |component: &str| !config.without.iter().any(|without| without == component);
         world.apiserver.signer = config.signer;
+        world.apiserver.authority = config.authority;
         bootstrap::fill(&mut world, config.seed);
         let mut cluster = Cluster {
             manager: Runner::new(Subscriber::Manager, controllers::all()),
@@ -258,6 +262,11 @@ impl Cluster {
     /// 400 for a user without a name, 403 if the other one may not.
     pub fn impersonate(&self, requestor: &User, wanted: User, attributes: &Attributes) -> Result<User, Status> {
         access::impersonation::impersonate(&self.world.apiserver, requestor, wanted, attributes)
+    }
+
+    /// The certificate of the authority that signs what CertificateSigningRequests ask for, in DER.
+    pub fn certificate_authority(&self) -> Option<Vec<u8>> {
+        self.world.apiserver.authority.as_deref().map(crate::certificates::authority)
     }
 
     /// An object as the store has it.

@@ -6,6 +6,7 @@
 //! is handed when its turn comes; [`faults`] sit where parts meet.
 
 pub mod apiserver;
+pub mod certificates;
 pub mod clock;
 pub mod cluster;
 pub mod controllers;

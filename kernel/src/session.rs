@@ -511,7 +511,9 @@ impl Session {
 /// A new cluster that has come up, so that the first cell finds its nodes ready, if `go_on` let it.
 fn booted(settings: &Settings, go_on: impl FnMut(&Cluster) -> bool) -> (Cluster, Pause) {
     let signer = Some(crate::token_signer::of_seed(settings.seed));
-    let config = Config { seed: settings.seed, nodes: settings.nodes, signer, ..Config::default() };
+    // Another key than that of the tokens.
+    let authority = Some(crate::token_signer::of_seed(!settings.seed));
+    let config = Config { seed: settings.seed, nodes: settings.nodes, signer, authority, ..Config::default() };
     let mut cluster = Cluster::new(config);
     let pause = cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), go_on);
     (cluster, pause)

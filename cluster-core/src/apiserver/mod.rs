@@ -63,6 +63,8 @@ pub struct ApiServer {
     pub webhooks: Arc<dyn admission::webhooks::Webhooks>,
     /// The key of ServiceAccounts' tokens; without one there are none.
     pub(crate) signer: Option<access::tokens::SharedSigner>,
+    /// The key of the authority that signs certificates; without one none are.
+    pub(crate) authority: Option<access::tokens::SharedSigner>,
     pub(crate) aggregation: aggregation::Aggregation,
 }
 
@@ -84,6 +86,7 @@ impl ApiServer {
             pod_specs: replicas::PodSpecs::default(),
             webhooks: Arc::new(admission::webhooks::Unreachable),
             signer: None,
+            authority: None,
             aggregation: aggregation::Aggregation::default(),
         }
     }

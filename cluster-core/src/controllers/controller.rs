@@ -137,9 +137,12 @@ pub struct Write {
     pub confession: Option<Confession>,
     /// Puts into the object what only the holder of the key of ServiceAccounts can: a token.
     pub sign: Option<Sign>,
+    /// The same, with the key of the authority of certificates.
+    pub certify: Option<Certify>,
 }
 
 pub type Sign = fn(&mut Object, &dyn TokenSigner);
+pub type Certify = fn(&mut Object, &dyn TokenSigner, Time);
 
 /// A status that tells of a refusal.
 #[derive(Clone, Debug)]
@@ -169,6 +172,7 @@ impl Plan {
             tolerated: &[],
             confession: None,
             sign: None,
+            certify: None,
         };
         self.steps.push(Step::Write(Box::new(write)));
         match self.steps.last_mut() {
@@ -272,6 +276,11 @@ impl Write {
 
     pub fn sign(&mut self, sign: Sign) -> &mut Write {
         self.sign = Some(sign);
+        self
+    }
+
+    pub fn sign_with_authority(&mut self, certify: Certify) -> &mut Write {
+        self.certify = Some(certify);
         self
     }
 

@@ -11,7 +11,9 @@ pub mod revisions;
 pub mod runner;
 pub mod share;
 
+pub mod certificate_approver;
 pub mod certificate_cleaner;
+pub mod certificate_signer;
 pub mod cluster_role_aggregation;
 pub mod cron_job;
 pub mod daemonset;
@@ -88,6 +90,8 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
         Arc::new(resource_quota::ResourceQuotaController),
         Arc::new(root_ca::RootCaPublisher),
         Arc::new(cluster_role_aggregation::ClusterRoleAggregationController),
+        Arc::new(certificate_approver::CertificateApprover),
+        Arc::new(certificate_signer::CertificateSigner),
         Arc::new(certificate_cleaner::CertificateCleaner),
         Arc::new(ttl::TtlController),
     ]

@@ -85,6 +85,7 @@ impl Serve {
             start: crate::wall_clock::now(),
             without: self.without.clone(),
             signer: Some(crate::token_signer::unguessable()),
+            authority: Some(crate::token_signer::unguessable()),
         };
         let fault = |what: &str, error: &dyn std::fmt::Display| Failure::Fault(format!("{what}: {error}"));
         let mut cluster = Cluster::new(config);

@@ -40,7 +40,8 @@ impl Server {
     pub async fn bind(listen: SocketAddr, live: Live) -> Result<Server, String> {
         let listener = TcpListener::bind(listen).await.map_err(|error| error.to_string())?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let identity = tls::identity(address.ip())?;
+        let issuer = live.ask(|cluster| cluster.certificate_authority()).await;
+        let identity = tls::identity(address.ip(), issuer.ok().flatten())?;
         let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
         let gateway = Arc::new(Gateway::new(live, token));
         Ok(Server { listener, address, identity, gateway })

@@ -31,9 +31,11 @@ const NAMES: &[&str] = &[
     "kubernetes.default.svc.cluster.local",
 ];
 
+/// Clients may also come with certificates that `issuer` has signed, the authority of CertificateSigningRequests, in DER.
+///
 /// # Errors
 /// The text of the library that failed; nothing that a person does leads there.
-pub fn identity(address: IpAddr) -> Result<Identity, String> {
+pub fn identity(address: IpAddr, issuer_der: Option<Vec<u8>>) -> Result<Identity, String> {
     let wrong = |error: rcgen::Error| error.to_string();
     let authority_key = KeyPair::generate().map_err(wrong)?;
     let mut authority = CertificateParams::new(Vec::new()).map_err(wrong)?;
@@ -56,6 +58,9 @@ pub fn identity(address: IpAddr) -> Result<Identity, String> {
     let private = PrivatePkcs8KeyDer::from(key.serialize_der());
     let mut authorities = RootCertStore::empty();
     authorities.add(authority_certificate.der().clone()).map_err(|error| error.to_string())?;
+    if let Some(der) = issuer_der {
+        authorities.add(der.into()).map_err(|error| error.to_string())?;
+    }
     let clients = WebPkiClientVerifier::builder(authorities.into()).allow_unauthenticated().build();
     let mut server = ServerConfig::builder()
         .with_client_cert_verifier(clients.map_err(|error| error.to_string())?)
@@ -93,11 +98,39 @@ pub fn user_of(certificate: &[u8]) -> Option<User> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use cluster_core::certificates;
+    use cluster_core::clock::Time;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+
     use super::*;
 
     #[test]
+    fn a_certificate_that_was_requested_lets_its_user_in() {
+        let authority = crate::token_signer::of_seed(1);
+        let mut wanted = CertificateParams::new(Vec::new()).unwrap();
+        wanted.distinguished_name.push(DnType::CommonName, "jane");
+        wanted.distinguished_name.push(DnType::OrganizationName, "dev");
+        let request = wanted.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap();
+        let asked = certificates::read(request.as_bytes()).unwrap();
+        let day = Duration::from_secs(24 * 3600);
+        let issued = certificates::issue(&asked, &["client auth".to_owned()], day, &*authority, Time::ZERO);
+        let (_, pem) = x509_parser::pem::parse_x509_pem(issued.as_bytes()).unwrap();
+        let mut authorities = RootCertStore::empty();
+        authorities.add(certificates::authority(&*authority).into()).unwrap();
+        let verifier = WebPkiClientVerifier::builder(authorities.into()).build().unwrap();
+        let at = |seconds: u64| UnixTime::since_unix_epoch(Duration::from_secs(1_767_225_600 + seconds));
+        let certificate = CertificateDer::from(pem.contents.clone());
+        verifier.verify_client_cert(&certificate, &[], at(60)).unwrap();
+        assert!(verifier.verify_client_cert(&certificate, &[], at(25 * 3600)).is_err());
+        let user = user_of(&pem.contents).unwrap();
+        assert_eq!((user.name.as_str(), user.groups.join(" ")), ("jane", "dev system:authenticated".into()));
+    }
+
+    #[test]
     fn a_certificate_names_its_user_and_groups() {
-        let identity = identity(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let identity = identity(Ipv4Addr::LOCALHOST.into(), None).unwrap();
         let (_, pem) = x509_parser::pem::parse_x509_pem(identity.administrator_pem.0.as_bytes()).unwrap();
         let user = user_of(&pem.contents).unwrap();
         assert_eq!(

@@ -4,6 +4,7 @@
 //! A plugin is a file and a line in [`PLUGINS`]. All of them see the object before it is checked and may change it; then,
 //! as it would be written, once more to refuse it.
 
+mod certificates;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
@@ -54,6 +55,9 @@ const PLUGINS: &[&dyn Plugin] = &[
     &storage_object_in_use_protection::StorageObjectInUseProtection,
     &persistent_volume_claim_resize::PersistentVolumeClaimResize,
     &runtime_class::RuntimeClassPlugin,
+    &certificates::CertificateApproval,
+    &certificates::CertificateSigning,
+    &certificates::CertificateSubjectRestriction,
     &default_ingress_class::DefaultIngressClass,
     &pod_topology_labels::PodTopologyLabels,
     &policies::MutatingAdmissionPolicy,

@@ -25,6 +25,11 @@ pub(super) fn send(
     if let (Some(sign), Body::Object(object), Some(signer)) = (write.sign, &mut request.body, &world.apiserver.signer) {
         sign(object, &**signer);
     }
+    if let (Some(certify), Body::Object(object), Some(authority)) =
+        (write.certify, &mut request.body, &world.apiserver.authority)
+    {
+        certify(object, &**authority, world.now);
+    }
     let slot = request.kind.slot;
     let name_in =
         |note: &EventNote, name: &str| EventNote { message: note.message.replace("{}", name), ..note.clone() };
