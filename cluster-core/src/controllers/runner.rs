@@ -36,9 +36,7 @@ pub enum Wake {
     Work(usize),
     /// The next write of a running plan reaches the apiserver.
     Step(usize, Key),
-    /// A key comes back after a delay.
-    Requeue(usize, Key, Causes),
-    /// A key comes back because its plan asked for it.
+    /// A key comes back: its plan asked for it, or failed.
     Due(usize, Key, Causes),
     /// All keys of a controller are looked at again.
     Resync(usize),
@@ -258,12 +256,6 @@ impl Runner {
         match wake {
             Wake::Work(index) => self.work(index, world),
             Wake::Step(index, key) => self.step(index, key, world),
-            Wake::Requeue(index, key, causes) => {
-                if let Some(entry) = self.loops.get_mut(index).filter(|entry| entry.enabled) {
-                    entry.queue.add(&key, &causes);
-                    self.wake_workers(world);
-                }
-            }
             Wake::Due(index, key, causes) => {
                 let Some(entry) = self.loops.get_mut(index).filter(|entry| entry.enabled) else { return };
                 if entry.due.get(&key).is_some_and(|(at, _)| *at <= world.now) {
@@ -473,8 +465,7 @@ impl Runner {
 
     fn retry(&mut self, index: usize, key: Key, sequence: Sequence, world: &mut World) {
         let delay = self.loops[index].queue.backoff(&key);
-        let event = self.event(Wake::Requeue(index, key, Causes::from(sequence)));
-        world.after(delay, Class::Work, event);
+        self.come_back(index, &key, world.now + delay, Class::Work, &Causes::from(sequence), world);
         self.wake_worker(index, world);
     }
 }

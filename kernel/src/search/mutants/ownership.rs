@@ -77,7 +77,7 @@ pub fn cluster_scoped_child() -> Case {
         },
         right: vec![Loop::new(DATABASES, clean_up)],
         wrong: vec![Loop::new(DATABASES, owner_of_other_scope)],
-        breaks: "quiescent",
+        breaks: "no-orphan",
     }
 }
 
