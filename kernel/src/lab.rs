@@ -108,16 +108,18 @@ impl Environment {
         finish(&mut trust, "jupyter could not trust the lessons")
     }
 
-    /// Creates the environment, or reuses the one that is there and whose requirements are still the same.
+    /// Creates the environment, or reuses the one that is there, if its requirements are still the same and it has not been
+    /// moved: its programs know where they stand.
     fn set_up(&self) -> Result<(), Failure> {
         let installed = self.root.join("requirements.txt");
-        if std::fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
+        let requirements = format!("{REQUIREMENTS}# for {}\n", self.root.display());
+        if std::fs::read_to_string(&installed).is_ok_and(|text| text == requirements) {
             step(format_args!("using the Python environment in {}", self.root.display()));
         } else {
             self.create()?;
             step("installing JupyterLab into it (once; this can take a minute or two)");
             let wanted = self.root.join("wanted.txt");
-            write(&wanted, REQUIREMENTS)?;
+            write(&wanted, &requirements)?;
             let mut pip = self.program("python");
             pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(&wanted);
             finish(&mut pip, "pip could not install JupyterLab; it needs the network this once")?;
