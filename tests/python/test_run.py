@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 
 import nbformat
 import pytest
@@ -20,7 +21,9 @@ def executed_by_nbclient(path):
     notebook = nbformat.read(path, nbformat.NO_CONVERT)
     # As Jupyter's server does, which is how the kernel knows in which language the notebook is written.
     session = os.environ | {"JPY_SESSION_NAME": str(path), "KERNETES_PROGRESS": ""}
-    NotebookClient(notebook, kernel_name="kernetes", record_timing=False).execute(env=session)
+    with tempfile.TemporaryDirectory() as folder:
+        # What cells write to files is not for the project's folder.
+        NotebookClient(notebook, kernel_name="kernetes", record_timing=False).execute(env=session, cwd=folder)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = joined(cell.outputs)
