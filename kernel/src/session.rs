@@ -135,7 +135,8 @@ impl Session {
     /// A session in the language of the notebook that it is started for, or else of the locale.
     pub fn new() -> Self {
         let language = notebook::language_of_session().unwrap_or_else(Language::of_locale);
-        Session { progress: Progress::of_session(), ..Session::with(Settings { language, ..Settings::default() }) }
+        let settings = Settings { language, interactive: true, ..Settings::default() };
+        Session { progress: Progress::of_session(), ..Session::with(settings) }
     }
 
     pub fn with(settings: Settings) -> Self {
@@ -229,6 +230,27 @@ impl Session {
         }
         self.begin(code);
         language::of(code).run(code, self, sink)
+    }
+
+    /// That a cell may do what depends on the moment at which it is run: somebody sits before it, or a file tells how it went.
+    /// `what` it wants to do, and what to do `instead`, in Japanese and English.
+    pub fn unrepeatable(&self, what: (&str, &str), instead: (&str, &str)) -> Result<(), CellError> {
+        if self.settings.interactive || self.replaying {
+            return Ok(());
+        }
+        let message = match self.language() {
+            Language::Ja => format!(
+                "{}。再生されるノートブック（kernetes run、kernetes grade、レッスン）は何度実行しても同じ結果で\
+                 なければなりません。代わりに: {}",
+                what.0, instead.0
+            ),
+            Language::En => format!(
+                "{}, and a notebook that is replayed (kernetes run, kernetes grade, the lessons) must come to the same each time; \
+                 instead: {}",
+                what.1, instead.1
+            ),
+        };
+        Err(CellError::new("NotRepeatable", message))
     }
 
     /// Records a cell in the present cluster: the cause of what it asks for.

@@ -1,4 +1,4 @@
-//! What a session is set to: language, seed, number of nodes.
+//! What a session is set to: language, seed, number of nodes, and whether somebody sits before it.
 
 /// The language of the kernel's own words. kubectl's and Kubernetes' texts stay as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -47,10 +47,13 @@ pub struct Settings {
     pub language: Language,
     pub seed: u64,
     pub nodes: usize,
+    /// A person runs the cells one by one. A session that is not interactive replays a notebook (`kernetes run`,
+    /// `kernetes grade`, the committed lessons), which must come to the same bytes each time.
+    pub interactive: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { language: Language::En, seed: 1, nodes: 3 }
+        Settings { language: Language::En, seed: 1, nodes: 3, interactive: false }
     }
 }

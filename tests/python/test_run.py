@@ -61,6 +61,14 @@ def test_a_lesson_in_jupyter_gives_the_committed_bytes(lesson):
     assert executed_by_nbclient(lesson) == lesson.read_text()
 
 
+def test_what_follows_the_wall_clock_is_refused_where_a_notebook_is_replayed(tmp_path):
+    notebook = written(tmp_path / "a.ipynb", nbformat.v4.new_code_cell("%live 10x", id="live"))
+    told = run(notebook, "--lang", "en")
+    assert told.returncode == 1
+    assert "cell live: NotRepeatable: %live follows the wall clock" in told.stderr
+    assert "NotRepeatable" not in executed_by_nbclient(notebook)
+
+
 def test_what_is_no_notebook_is_wrong_usage(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     told = run(tmp_path / "a.ipynb")

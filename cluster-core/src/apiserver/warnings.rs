@@ -4,9 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::JobSpec;
-use k8s_openapi::api::core::v1::{Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{
+    Container, ContainerPort, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, PodSpec, PodTemplateSpec,
+};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::serde::Serialize;
 
 use super::validation::field::Path;
 use super::validation::{names, pod_spec as specs, text};
@@ -44,6 +47,12 @@ const DEPRECATED_VOLUMES: [(&str, &str); 9] = [
     ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
     ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// Of volumes and claims.
+const DEPRECATED_STORAGE_ANNOTATIONS: [(&str, &str); 2] = [
+    ("volume.beta.kubernetes.io/storage-class", "deprecated since v1.8; use \"storageClassName\" attribute instead"),
+    ("volume.beta.kubernetes.io/mount-options", "deprecated since v1.31; use \"mountOptions\" attribute instead"),
 ];
 
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
@@ -123,6 +132,43 @@ pub fn pod_spec(path: &str, spec: &PodSpec, metadata: &ObjectMeta) -> Vec<String
     warnings
 }
 
+/// A PersistentVolume.
+pub fn volume(volume: &Object) -> Vec<String> {
+    let mut warnings = Vec::new();
+    storage_annotations(&mut warnings, volume, &DEPRECATED_STORAGE_ANNOTATIONS);
+    let (path, spec) = (Path::new("spec"), volume.spec::<PersistentVolume>());
+    if spec.persistent_volume_reclaim_policy.as_deref() == Some("Recycle") {
+        warnings.push(format!(
+            "{}: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic \
+             provisioning.",
+            path.child("persistentVolumeReclaimPolicy")
+        ));
+    }
+    let required = spec.node_affinity.as_ref().and_then(|affinity| affinity.required.as_ref());
+    for (index, term) in required.into_iter().flat_map(|required| &required.node_selector_terms).enumerate() {
+        node_term(&mut warnings, &path.child("nodeAffinity.required.nodeSelectorTerms").index(index), term);
+    }
+    deprecated_sources(&mut warnings, &path, spec);
+    warnings
+}
+
+/// A PersistentVolumeClaim.
+pub fn claim(claim: &Object) -> Vec<String> {
+    let mut warnings = Vec::new();
+    storage_annotations(&mut warnings, claim, &DEPRECATED_STORAGE_ANNOTATIONS[..1]);
+    let Some(resources) = &claim.spec::<PersistentVolumeClaim>().resources else { return warnings };
+    for (field, amounts) in [("requests", &resources.requests), ("limits", &resources.limits)] {
+        fraction(&mut warnings, &Path::new("spec.resources").child(field), amounts.as_ref(), "storage");
+    }
+    warnings
+}
+
+fn storage_annotations(warnings: &mut Vec<String>, object: &Object, deprecated: &[(&str, &str)]) {
+    for (key, message) in deprecated.iter().filter(|(key, _)| object.annotation(key).is_some()) {
+        warnings.push(format!("{}: {message}", Path::new("metadata.annotations").key(key)));
+    }
+}
+
 fn deprecated_label(key: &str) -> Option<&'static str> {
     DEPRECATED_LABELS.iter().find(|(label, _)| *label == key).map(|(_, message)| *message)
 }
@@ -173,11 +219,16 @@ fn no_selector(warnings: &mut Vec<String>, path: &Path, selector: Option<&LabelS
 
 fn volumes(warnings: &mut Vec<String>, path: &Path, spec: &PodSpec) {
     for (index, volume) in spec.volumes.iter().flatten().enumerate() {
-        let fields = serde_json::to_value(volume).unwrap_or_default();
-        for (field, message) in DEPRECATED_VOLUMES.iter().filter(|(field, _)| fields.get(*field).is_some()) {
-            let shown = if *field == "storageos" { "storageOS" } else { field };
-            warnings.push(format!("{}: {message}", path.child("volumes").index(index).child(shown)));
-        }
+        deprecated_sources(warnings, &path.child("volumes").index(index), volume);
+    }
+}
+
+/// What has a field for each place that a volume can be in.
+fn deprecated_sources(warnings: &mut Vec<String>, path: &Path, volume: &impl Serialize) {
+    let fields = serde_json::to_value(volume).unwrap_or_default();
+    for (field, message) in DEPRECATED_VOLUMES.iter().filter(|(field, _)| fields.get(*field).is_some()) {
+        let shown = if *field == "storageos" { "storageOS" } else { field };
+        warnings.push(format!("{}: {message}", path.child(shown)));
     }
 }
 
@@ -225,12 +276,16 @@ fn fractions(warnings: &mut Vec<String>, path: &Path, container: &Container) {
     let Some(resources) = &container.resources else { return };
     for name in ["memory", "ephemeral-storage"] {
         for (field, amounts) in [("limits", &resources.limits), ("requests", &resources.requests)] {
-            let Some(Quantity(amount)) = amounts.as_ref().and_then(|amounts| amounts.get(name)) else { continue };
-            if quantity::parse(amount).is_some_and(|millis| millis % 1000 != 0) {
-                let place = path.child("resources").child(field).key(name);
-                warnings.push(format!("{place}: fractional byte value {amount:?} is invalid, must be an integer"));
-            }
+            fraction(warnings, &path.child("resources").child(field), amounts.as_ref(), name);
         }
+    }
+}
+
+fn fraction(warnings: &mut Vec<String>, path: &Path, amounts: Option<&BTreeMap<String, Quantity>>, name: &str) {
+    let Some(Quantity(amount)) = amounts.and_then(|amounts| amounts.get(name)) else { return };
+    if quantity::parse(amount).is_some_and(|millis| millis % 1000 != 0) {
+        let place = path.key(name);
+        warnings.push(format!("{place}: fractional byte value {amount:?} is invalid, must be an integer"));
     }
 }
 

@@ -37,6 +37,10 @@ const PRESSURES: &[(&str, &str)] = &[
     ("NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
 ];
 
+/// Labels of nodes, and the older names under which their values are kept as well.
+const OLDER_LABELS: [(&str, &str); 2] =
+    [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")];
+
 pub struct NodeLifecycleController;
 
 impl Controller for NodeLifecycleController {
@@ -82,6 +86,8 @@ impl Controller for NodeLifecycleController {
             let mut node = node.clone();
             node.spec_mut::<Node>().taints = (!taints.is_empty()).then_some(taints);
             plan.update(node, "its taints follow its conditions");
+        } else if let Some(node) = with_older_labels(node) {
+            plan.update(node, "labels are kept under their older names, too");
         }
         if ready_status(node) != "True" {
             // Whether it may be emptied depends on how its neighbours are.
@@ -218,6 +224,19 @@ fn wanted_taints(node: &Object, view: &View<'_>) -> Vec<Taint> {
     taints
 }
 
+/// The node with the labels that it lacks, if there are any.
+fn with_older_labels(node: &Object) -> Option<Object> {
+    let stale = |(label, older): &&(&str, &str)| node.label(label).is_some() && node.label(older) != node.label(label);
+    let missing: Vec<_> = OLDER_LABELS.iter().filter(stale).collect();
+    let mut labelled = (!missing.is_empty()).then(|| node.clone())?;
+    let labels = labelled.metadata_mut().labels.get_or_insert_default();
+    for (label, older) in missing {
+        let value = labels.get(*label).cloned().unwrap_or_default();
+        labels.insert((*older).to_owned(), value);
+    }
+    Some(labelled)
+}
+
 enum Zone {
     Fine,
     /// So many nodes of a small zone are not ready that emptying them would only crowd the others.
@@ -315,6 +334,17 @@ mod tests {
             cluster.advance(Duration::from_secs(10), |_| true);
             renewing.iter().for_each(|name| renew(cluster, name));
         }
+    }
+
+    #[test]
+    fn a_nodes_system_is_told_under_the_older_names_of_labels_as_well() {
+        let mut cluster = control_plane();
+        let labels = json!({"kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "kept"});
+        create::<Node>(&mut cluster, json!({"metadata": {"name": "n", "labels": labels}}));
+        settle(&mut cluster);
+        let node = cluster.get::<Node>("", "n").unwrap();
+        assert_eq!(node.label("beta.kubernetes.io/os"), Some("linux"));
+        assert_eq!(node.label("beta.kubernetes.io/arch"), Some("kept"));
     }
 
     #[test]

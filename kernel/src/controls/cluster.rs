@@ -131,6 +131,13 @@ pub fn cluster(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> R
 }
 
 fn go(kubeconfig: &str, context: Option<&str>, session: &mut Session) -> Result<(), CellError> {
+    session.unrepeatable(
+        (
+            "本物のクラスタは実時間で動き、いつも同じではありません",
+            "a real cluster lives by the wall clock and is not the same twice",
+        ),
+        ("Jupyter か jupyter execute で実行する", "run the notebook in Jupyter, or with jupyter execute"),
+    )?;
     let simulation = match session.away.take() {
         Some(away) => away.simulation,
         None => session.cluster.clone(),
@@ -151,7 +158,7 @@ fn go(kubeconfig: &str, context: Option<&str>, session: &mut Session) -> Result<
 mod tests {
     use super::*;
     use crate::controls::ALL;
-    use crate::controls::testing::{run, session};
+    use crate::controls::testing::{interactive, run, session};
 
     #[test]
     fn what_is_only_simulated_is_a_control_or_a_language() {
@@ -162,11 +169,19 @@ mod tests {
 
     #[test]
     fn a_cluster_that_is_not_there_leaves_the_simulation() {
-        let mut session = session();
+        let mut session = interactive();
         assert_eq!(run(&mut session, "%cluster"), "the simulated cluster (3 nodes, seed 1)\n");
         let told = run(&mut session, "%cluster use no-such-file");
         assert_eq!(told, "NotReached: stat no-such-file: no such file or directory");
         assert!(run(&mut session, "kubectl get nodes").contains("node-3"));
         assert!(run(&mut session, "%cluster elsewhere").starts_with("UsageError: usage: %cluster"));
+    }
+
+    #[test]
+    fn a_notebook_that_is_replayed_uses_no_real_cluster() {
+        let mut session = session();
+        let told = run(&mut session, "%cluster use kubeconfig");
+        assert!(told.starts_with("NotRepeatable: a real cluster") && told.contains("jupyter execute"), "{told}");
+        assert_eq!(run(&mut session, "%cluster sim"), "the simulated cluster (3 nodes, seed 1)\n");
     }
 }

@@ -25,8 +25,18 @@ pub fn run(session: &mut Session, code: &str) -> String {
     seen.0 + &failed.map(|error| format!("{}: {}", error.ename, error.evalue)).unwrap_or_default()
 }
 
+/// A session that replays a notebook.
 pub fn session() -> Session {
-    let mut session = Session::with(Settings { language: Language::En, ..Settings::default() });
+    with(Settings { language: Language::En, ..Settings::default() })
+}
+
+/// One before which somebody sits.
+pub fn interactive() -> Session {
+    with(Settings { language: Language::En, interactive: true, ..Settings::default() })
+}
+
+fn with(settings: Settings) -> Session {
+    let mut session = Session::with(settings);
     session.files = Box::new(Memory::default());
     session
 }

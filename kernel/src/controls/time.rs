@@ -143,6 +143,13 @@ pub fn live(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Resu
         };
         CellError::new("BadSpeed", message)
     })?;
+    session.unrepeatable(
+        ("%live は実時間に従います", "%live follows the wall clock"),
+        (
+            "%advance や %until で進めるか、Jupyter で開いて実行する",
+            "let time pass with %advance or %until, or run the notebook in Jupyter",
+        ),
+    )?;
     session.pace = Pace::Live { speed, since: Instant::now() };
     let text = match session.language().is_japanese() {
         true => format!(
@@ -182,7 +189,7 @@ pub fn settle(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Re
 
 #[cfg(test)]
 mod tests {
-    use crate::controls::testing::{run, session};
+    use crate::controls::testing::{interactive, run, session};
 
     #[test]
     fn a_dry_run_says_what_going_back_would_undo() {
@@ -213,12 +220,40 @@ mod tests {
 
     #[test]
     fn a_live_cluster_follows_the_clock_on_the_wall() {
-        let mut session = session();
+        let mut session = interactive();
         run(&mut session, "%live 1000x");
         run(&mut session, "kubectl run web --image=nginx");
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert!(run(&mut session, "kubectl get pod web").contains("Running"));
         assert!(run(&mut session, "%live fast").starts_with("BadSpeed"));
         assert!(run(&mut session, "%live 0x").starts_with("BadSpeed"));
+    }
+
+    #[test]
+    fn a_notebook_that_is_replayed_does_not_follow_it() {
+        let mut session = session();
+        let told = run(&mut session, "%live 10x");
+        assert!(told.starts_with("NotRepeatable: %live follows the wall clock") && told.contains("%advance"), "{told}");
+        run(&mut session, "%reset");
+        assert!(run(&mut session, "%live").starts_with("NotRepeatable"));
+        let before = session.cluster.now();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        run(&mut session, "%pause");
+        assert_eq!(session.cluster.now(), before);
+    }
+
+    #[test]
+    fn what_a_file_tells_of_a_live_session_is_repeatable() {
+        let mut lived = interactive();
+        run(&mut lived, "%live 1000x");
+        run(&mut lived, "kubectl run web --image=nginx");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        run(&mut lived, "%save lived.json");
+        let mut replayed = session();
+        let file = lived.files.read("lived.json").unwrap();
+        replayed.files.write("lived.json", &file).unwrap();
+        let told = run(&mut replayed, "%load lived.json");
+        assert!(told.starts_with("ran 2 cells again"), "{told}");
+        assert!(run(&mut replayed, "kubectl get pod web").contains("web"));
     }
 }

@@ -10,7 +10,7 @@ use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{internal_types, names, selectors};
-use crate::apiserver::{ApiServer, Moment};
+use crate::apiserver::{ApiServer, Moment, warnings};
 
 const RECLAIM_POLICIES: [&str; 3] = ["Delete", "Recycle", "Retain"];
 
@@ -94,6 +94,10 @@ impl Strategy for Rules {
             causes.immutable(&Path::new("spec.nodeAffinity"), &before.node_affinity, &after.node_affinity);
         }
         causes.into()
+    }
+
+    fn warnings(&self, _: Option<&Object>, new: &Object) -> Vec<String> {
+        warnings::volume(new)
     }
 
     fn returns_deleted(&self) -> bool {
@@ -205,7 +209,20 @@ fn source(causes: &mut Causes, path: &Path, spec: &PersistentVolumeSpec) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::kind::Resource;
     use crate::apiserver::strategies::testing::Api;
+
+    #[test]
+    fn what_is_old_of_a_volume_is_warned_of() {
+        let warnings = |spec: Value| {
+            let volume = json!({"kind": "PersistentVolume", "metadata": {"name": "a"}, "spec": spec});
+            Rules.warnings(None, &Object::from_json(PersistentVolume::kind(), volume).unwrap())
+        };
+        assert!(warnings(json!({"hostPath": {"path": "/d"}})).is_empty());
+        let told = warnings(json!({"persistentVolumeReclaimPolicy": "Recycle", "rbd": {"image": "i", "monitors": []}}));
+        assert!(told[0].starts_with("spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated."));
+        assert_eq!(told[1..], ["spec.rbd: deprecated in v1.28, non-functional in v1.31+"]);
+    }
 
     #[test]
     fn a_volume_is_completed_protected_and_keeps_its_source() {

@@ -12,7 +12,7 @@ use crate::api::status::{Cause, Status};
 use crate::apiserver::strategy::Strategy;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::{internal_types, names, selectors};
-use crate::apiserver::{ApiServer, Moment};
+use crate::apiserver::{ApiServer, Moment, warnings};
 
 pub(super) const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 pub(super) const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
@@ -62,6 +62,10 @@ impl Strategy for Rules {
         }
         causes.immutable(&path.child("volumeMode"), &before.volume_mode, &after.volume_mode);
         causes.into()
+    }
+
+    fn warnings(&self, _: Option<&Object>, new: &Object) -> Vec<String> {
+        warnings::claim(new)
     }
 
     fn returns_deleted(&self) -> bool {
