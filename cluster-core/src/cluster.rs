@@ -134,6 +134,9 @@ impl Cluster {
         world.apiserver.signer = config.signer;
         world.apiserver.authority = config.authority;
         bootstrap::fill(&mut world, config.seed);
+        // What every cluster has from its first second on is older than any watch cache.
+        let revision = world.apiserver.store.revision();
+        world.apiserver.store.compact(revision);
         let mut cluster = Cluster {
             manager: Runner::new(Subscriber::Manager, controllers::all()),
             clients: imbl::OrdMap::new(),

@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt};
 use super::Live;
 use super::server::Server;
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 2_000;
 const SEEDS_AT_ONCE: usize = 6;
 const WRITERS: u64 = 3;
 const WRITES: u64 = 12;
