@@ -8,15 +8,17 @@ use kernetes::notebook::{self, Language};
 use nbformat::v4::{Cell, CellId, CellMetadata, Notebook};
 
 use crate::index::Index;
+use crate::numbers;
 use crate::source::{Content, Lesson, Problem, Unit};
 
-/// The bytes of the executed notebook, or the cell that fails although it is not tagged `raises-exception`.
+/// The bytes of the executed notebook, or what is wrong: a cell that fails although it is not tagged `raises-exception`, numbers
+/// in the prose that no cell shows.
 pub fn notebook(
     place: &Path,
     lesson: &Lesson,
     index: &Index,
     language: Language,
-) -> Result<Result<String, Problem>, Failure> {
+) -> Result<Result<String, Vec<Problem>>, Failure> {
     let mut notebook = unexecuted(lesson, index, language)?;
     let mut session = notebook::session(language, None);
     session.files = Box::new(Memory::default());
@@ -24,9 +26,10 @@ pub fn notebook(
     if let Some(failed) = failed {
         let line = lesson.units.iter().find(|unit| unit.id == failed.id.as_str()).map_or(1, |unit| unit.line);
         let text = format!("the cell fails: {}: {}", failed.error.ename, failed.error.evalue);
-        return Ok(Err(Problem { place: place.display().to_string(), line, text }));
+        return Ok(Err(vec![Problem { place: place.display().to_string(), line, text }]));
     }
-    notebook::to_json(&notebook).map(Ok)
+    let unproved = numbers::unproved(place, lesson, &notebook, language);
+    if unproved.is_empty() { notebook::to_json(&notebook).map(Ok) } else { Ok(Err(unproved)) }
 }
 
 fn unexecuted(lesson: &Lesson, index: &Index, language: Language) -> Result<Notebook, Failure> {

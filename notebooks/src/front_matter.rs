@@ -7,12 +7,15 @@
 //!   ja: Podがどのノードに置かれるかを説明できる
 //!   en: explain on which node a Pod is placed
 //! exercises: [10, 11]
+//! known: {"https://kubernetes.io/…, the default": [300]}
 //! ---
 //! ````
 
+use std::collections::BTreeMap;
+
 use kernetes::grading::words::Words;
 use kernetes::yaml;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,6 +26,16 @@ pub struct FrontMatter {
     /// The numbers of exercises to go on with.
     #[serde(default)]
     pub exercises: Vec<u32>,
+    /// Numbers that its prose states and no cell of it shows, by where they are known from.
+    #[serde(default, deserialize_with = "numbers")]
+    pub known: BTreeMap<String, Vec<String>>,
+}
+
+/// Numbers as they are written in prose.
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    let known: BTreeMap<String, Vec<serde_json::Number>> = BTreeMap::deserialize(deserializer)?;
+    let written = |numbers: Vec<serde_json::Number>| numbers.iter().map(ToString::to_string).collect();
+    Ok(known.into_iter().map(|(source, numbers)| (source, written(numbers))).collect())
 }
 
 /// The front matter of a source, if it has any, and the number of lines that it takes. An error comes with its line.
@@ -56,7 +69,12 @@ mod tests {
     #[test]
     fn a_source_says_what_one_can_do_after_it() {
         let (front_matter, lines) = read(TEXT).unwrap();
-        let expected = FrontMatter { minutes: 40, after: Words::new("話せる", "tell"), exercises: vec![1, 2] };
+        let expected = FrontMatter {
+            minutes: 40,
+            after: Words::new("話せる", "tell"),
+            exercises: vec![1, 2],
+            known: BTreeMap::new(),
+        };
         assert_eq!((front_matter, lines), (Some(expected), 7));
         assert_eq!(read("<!-- ja -->\n"), Ok((None, 0)));
     }

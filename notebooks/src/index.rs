@@ -35,7 +35,7 @@ impl Index {
         let mut others: Vec<&Exercise> = all.iter().collect();
         let mut rows = Vec::new();
         for source in sources {
-            let Some(FrontMatter { minutes, after, exercises }) = &source.lesson.front_matter else { continue };
+            let Some(FrontMatter { minutes, after, exercises, .. }) = &source.lesson.front_matter else { continue };
             let mut named = Vec::new();
             for number in exercises {
                 let exercise = exercise::find(&number.to_string())?;

@@ -1,13 +1,15 @@
 //! Builds the lessons' notebooks: `source/NN-name.md` → `ja/NN-name.ipynb` and `en/NN-name.ipynb`.
 //!
 //! `source.rs` reads a lesson (`front_matter.rs`: what it says of itself) and refuses translations that have drifted; `build.rs` makes its notebooks and runs them
-//! through the kernel's own session, so that the committed outputs are what the kernel produces. `index.rs` makes the
-//! learning path of all of them.
+//! through the kernel's own session, so that the committed outputs are what the kernel produces. `numbers.rs` asks that
+//! cells show what prose says. `index.rs` makes the learning path of all of them.
 
+pub mod answers;
 pub mod build;
 pub mod exercises;
 pub mod front_matter;
 pub mod index;
+pub mod numbers;
 pub mod source;
 
 use std::fmt;
@@ -97,7 +99,7 @@ pub fn build(root: &Path, sources: &[Source]) -> Result<Vec<Built>, Refusal> {
                     let path = root.join(folder).join(&source.name).with_extension("ipynb");
                     built.push(Built { path, json });
                 }
-                Err(problem) => problems.push(problem),
+                Err(found) => problems.extend(found),
             }
         }
     }

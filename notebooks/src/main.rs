@@ -1,6 +1,6 @@
 //! Makes the lessons' notebooks from their sources.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -20,6 +20,9 @@ struct Arguments {
     /// Instead of the other lessons those with Rust cells, which take a minute and need `kernel/rust-cells` built
     #[arg(long)]
     rust_cells: bool,
+    /// Make no lessons, but a notebook with a right answer for each exercise, as learners hand them in
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "accept", "rust_cells", "names"])]
+    answers: Option<PathBuf>,
     /// The lessons, such as `01-desired-state` [default: all]
     names: Vec<String>,
 }
@@ -41,6 +44,12 @@ fn start(arguments: Arguments) -> Outcome {
 
 fn make(arguments: &Arguments) -> Result<Answer, Refusal> {
     let root = Path::new(ROOT);
+    if let Some(folder) = &arguments.answers {
+        let built = lessons::answers::build(root, folder)?;
+        lessons::write(&built)?;
+        println!("{} notebooks made", built.len());
+        return Ok(Answer::Yes);
+    }
     let mut sources = lessons::read(root, &arguments.names)?;
     if arguments.accept {
         lessons::accept(&sources)?;

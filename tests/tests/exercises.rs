@@ -9,9 +9,8 @@ use std::time::Instant;
 use kernetes::grading::exercise::{self, Exercise};
 use kernetes::grading::replay::{Replay, begin, judge, replay};
 use kernetes::grading::verdict::Verdict;
-use kernetes::output::{Output, Sink};
-use kernetes::session::Session;
 use kernetes::settings::{Language, Settings};
+use lessons::answers::{is_rust, type_in};
 
 const SEEDS: RangeInclusive<u64> = 1..=20;
 /// The seeds at which an answer is also replayed on a fresh cluster.
@@ -63,7 +62,7 @@ fn prove(exercise: &Exercise) -> Vec<String> {
 
 /// Controllers are proved in `kernel/src/search/answers.rs`, where they are compiled.
 fn are_rust(cells: &[String]) -> bool {
-    cells.iter().any(|cell| cell.starts_with("%%rust"))
+    cells.iter().any(|cell| is_rust(cell))
 }
 
 /// Answers as a learner does, in Japanese, who reads things off outputs; then grades the cells that were typed on a fresh
@@ -72,15 +71,7 @@ fn answer(exercise: &Exercise, cells: &[String], seed: u64) -> Verdict {
     let settings = Settings { seed, language: Language::Ja, ..Settings::default() };
     let mut session = begin(exercise, settings).unwrap();
     let start = session.cluster.clone();
-    let mut typed = Vec::new();
-    for (number, cell) in (1..).zip(cells) {
-        let text = read_off(&mut session, &exercise.cell(cell, seed));
-        let mut seen = Seen::named(&format!("answer-{number}"));
-        session
-            .execute(&text, &mut seen)
-            .unwrap_or_else(|error| panic!("{}: {text}\n{error:?}\n{}", exercise.id, seen.text));
-        typed.push((seen.cell, text));
-    }
+    let typed = type_in(&mut session, exercise, cells).unwrap_or_else(|error| panic!("{error}"));
     let verdict = judge(exercise, &start, &session.cluster);
     if !REPLAYED.contains(&seed) {
         return verdict;
@@ -89,53 +80,6 @@ fn answer(exercise: &Exercise, cells: &[String], seed: u64) -> Verdict {
     assert_eq!(replayed.errors, [""; 0], "{}", exercise.id);
     assert_eq!(replayed.verdict, verdict, "{}: a replay at seed {seed} ends otherwise\n{typed:#?}", exercise.id);
     verdict
-}
-
-/// A cell with each `$(command)` in it replaced by what the command puts out.
-fn read_off(session: &mut Session, cell: &str) -> String {
-    let mut text = String::new();
-    let mut rest = cell;
-    while let Some((before, after)) = rest.split_once("$(") {
-        let (command, behind) = after.split_once(')').expect("`$(` is closed");
-        let mut seen = Seen::named("look");
-        let mut looking = begin_copy(session);
-        looking.execute(command, &mut seen).unwrap_or_else(|error| panic!("{command}: {error:?}"));
-        text += before;
-        text += seen.text.trim_end();
-        rest = behind;
-    }
-    text + rest
-}
-
-/// A session on a copy of the cluster: looking changes nothing.
-fn begin_copy(session: &Session) -> Session {
-    let mut copy = Session::with(session.settings.clone());
-    copy.cluster = session.cluster.clone();
-    copy
-}
-
-/// What a learner sees of a cell.
-struct Seen {
-    cell: String,
-    text: String,
-}
-
-impl Seen {
-    fn named(cell: &str) -> Seen {
-        Seen { cell: cell.to_owned(), text: String::new() }
-    }
-}
-
-impl Sink for Seen {
-    fn put(&mut self, output: Output) {
-        if let Output::Stdout(text) = output {
-            self.text += &text;
-        }
-    }
-
-    fn cell(&self) -> Option<&str> {
-        Some(&self.cell)
-    }
 }
 
 #[test]

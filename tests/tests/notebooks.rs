@@ -1,6 +1,6 @@
 //! The lessons on disk: the same code in both languages, translations up to date, outputs that the kernel produces again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kernetes::notebook;
 use lessons::{Difference, LANGUAGES, ROOT, Refusal, Source};
@@ -65,13 +65,30 @@ fn lessons_say_the_same_of_themselves_as_the_index_does() {
     }
 }
 
+/// Also in the lessons with Rust cells, without running them.
+#[test]
+fn cells_show_each_number_that_prose_states() {
+    let mut told = String::new();
+    for source in sources() {
+        for (language, folder) in LANGUAGES {
+            let notebook = notebook::read(&committed(folder, &source.name)).unwrap();
+            let place = Path::new("source").join(&source.name).with_extension("md");
+            let unproved = lessons::numbers::unproved(&place, &source.lesson, &notebook, language);
+            told.extend(unproved.iter().map(|problem| format!("\n{problem}")));
+        }
+    }
+    assert!(told.is_empty(), "{told}");
+}
+
+fn committed(folder: &str, name: &str) -> PathBuf {
+    Path::new(ROOT).join(folder).join(name).with_extension("ipynb")
+}
+
 #[test]
 fn code_cells_are_the_same_in_both_languages() {
     for source in sources() {
-        let [japanese, english] = LANGUAGES.map(|(_, folder)| {
-            let path = Path::new(ROOT).join(folder).join(&source.name).with_extension("ipynb");
-            notebook::read(&path).unwrap()
-        });
+        let [japanese, english] =
+            LANGUAGES.map(|(_, folder)| notebook::read(&committed(folder, &source.name)).unwrap());
         assert_eq!(code(&japanese), code(&english), "{}", source.name);
     }
 }

@@ -1,12 +1,15 @@
 //! `kernetes grade`: answers replayed on fresh clusters, at several seeds.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use clap::Args;
 
 use super::exercise::{self, Exercise};
-use super::replay::replay;
+use super::replay::Replayer;
 use super::reports::{json, junit, table};
 use super::submission::{Submission, submissions};
 use super::verdict::{self, Verdict};
@@ -15,6 +18,9 @@ use crate::notebook;
 use crate::settings::Language;
 
 const SEEDS: u64 = 3;
+
+/// As much as the main thread of a program has.
+const STACK_BYTES: usize = 8 << 20;
 
 /// Grade the exercises that notebooks answer
 ///
@@ -41,16 +47,17 @@ pub struct Grade {
 impl Grade {
     pub fn start(self) -> Outcome {
         let asked = self.exercise.as_deref().map(exercise::find).transpose()?;
-        let mut grades = Vec::new();
+        let mut answers = Vec::new();
         for path in notebooks(&self.path)? {
-            grades.extend(self.grade(path, asked)?);
+            answers.extend(self.answers(path, asked)?);
         }
-        if grades.is_empty() {
+        if answers.is_empty() {
             let path = self.path.display();
             return Err(Failure::Usage(format!(
                 "{path}: no notebook names an exercise; expected a line `%exercise ID` in one, or the option --exercise"
             )));
         }
+        let grades = self.grade(&answers)?;
         println!("{}", table::table(&grades));
         if let Some(path) = &self.junit {
             write(path, &junit::junit(&grades)?)?;
@@ -66,16 +73,18 @@ impl Grade {
         }
     }
 
-    /// The grades of one notebook's answers: none if it names no exercise.
-    fn grade(&self, path: PathBuf, asked: Option<&'static Exercise>) -> Result<Vec<verdict::Grade>, Failure> {
-        let unreadable = |exercise: &str, why: String| verdict::Grade {
-            notebook: path.clone(),
-            exercise: exercise.to_owned(),
-            verdict: Verdict::Unreadable(why),
-            seed: None,
-            checks: Vec::new(),
-            errors: Vec::new(),
-            language: Language::default(),
+    /// The answers in one notebook: none if it names no exercise.
+    fn answers(&self, path: PathBuf, asked: Option<&'static Exercise>) -> Result<Vec<Answered>, Failure> {
+        let unreadable = |exercise: &str, why: String| {
+            Answered::Unreadable(verdict::Grade {
+                notebook: path.clone(),
+                exercise: exercise.to_owned(),
+                verdict: Verdict::Unreadable(why),
+                seed: None,
+                checks: Vec::new(),
+                errors: Vec::new(),
+                language: Language::default(),
+            })
         };
         let notebook = match notebook::read(&path) {
             Ok(notebook) => notebook,
@@ -92,20 +101,56 @@ impl Grade {
             eprintln!("{}: names no exercise, so it is not graded", path.display());
         }
         Ok(found
-            .iter()
+            .into_iter()
             .map(|submission| match exercise::find(&submission.exercise) {
-                Ok(exercise) => self.judge(&path, exercise, submission, language),
+                Ok(exercise) => Answered::Readable { path: path.clone(), exercise, submission, language },
                 Err(failure) => unreadable(&submission.exercise, failure.to_string()),
             })
             .collect())
     }
 
+    /// The grades in the order of the answers. There is a thread for each core, and each takes the next answer.
+    fn grade(&self, answers: &[Answered]) -> Result<Vec<verdict::Grade>, Failure> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut replayer = Replayer::default();
+            let mut graded = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                match answers.get(index) {
+                    None => return graded,
+                    Some(Answered::Unreadable(grade)) => graded.push((index, grade.clone())),
+                    Some(Answered::Readable { path, exercise, submission, language }) => {
+                        graded.push((index, self.judge(&mut replayer, path, exercise, submission, *language)));
+                    }
+                }
+            }
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let mut graded = thread::scope(|scope| {
+            let start = |_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+            let threads = (0..cores.min(answers.len())).map(start).collect::<Result<Vec<_>, _>>();
+            let threads = threads.map_err(|error| Failure::Fault(format!("can't start a thread: {error}")))?;
+            let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            Ok(ends.flatten().collect::<Vec<_>>())
+        })?;
+        graded.sort_by_key(|(index, _)| *index);
+        Ok(graded.into_iter().map(|(_, grade)| grade).collect())
+    }
+
     /// The verdict at the first seed at which the answer does not pass.
-    fn judge(&self, path: &Path, exercise: &Exercise, answer: &Submission, language: Language) -> verdict::Grade {
+    fn judge(
+        &self,
+        replayer: &mut Replayer,
+        path: &Path,
+        exercise: &Exercise,
+        answer: &Submission,
+        language: Language,
+    ) -> verdict::Grade {
         let mut errors = Vec::new();
         let seeds = if exercise.drawn.is_empty() { self.seeds } else { 1 };
         let failed = (1..=seeds).find_map(|seed| {
-            let replay = replay(exercise, &answer.cells, seed, language);
+            let replay = replayer.replay(exercise, &answer.cells, seed, language);
             errors = replay.errors;
             (replay.verdict != Verdict::Passed).then_some((seed, replay.verdict))
         });
@@ -121,6 +166,18 @@ impl Grade {
             language,
         }
     }
+}
+
+/// What a notebook answers an exercise with.
+enum Answered {
+    Readable {
+        path: PathBuf,
+        exercise: &'static Exercise,
+        submission: Submission,
+        language: Language,
+    },
+    /// Its grade already.
+    Unreadable(verdict::Grade),
 }
 
 /// The notebook itself, or all in a folder and the folders in it, sorted; hidden ones, as checkpoints are, left out.

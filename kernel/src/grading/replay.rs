@@ -12,6 +12,7 @@ use super::verdict::{Failed, Verdict};
 use super::words::Words;
 use crate::commands::files::Memory;
 use crate::output::{CellError, Output, Sink};
+use crate::rust_cells::RustCells;
 use crate::session::Session;
 use crate::settings::{Language, Settings};
 
@@ -26,23 +27,42 @@ pub struct Replay {
     pub errors: Vec<String>,
 }
 
-/// Runs an answer and judges it. A panic on the way is the grader's fault and becomes [`Verdict::Broken`].
-pub fn replay(exercise: &Exercise, cells: &[(String, String)], seed: u64, language: Language) -> Replay {
-    let run = || {
-        let mut session = match begin(exercise, Settings { seed, language, ..Settings::default() }) {
-            Ok(session) => session,
-            Err(error) => return Replay { verdict: Verdict::Broken(error), errors: Vec::new() },
+/// Replays answers one after another. What compiles Rust cells takes ten seconds to start, so it is kept from one to the next.
+#[derive(Default)]
+pub struct Replayer {
+    rust: RustCells,
+}
+
+impl Replayer {
+    /// Runs an answer on a fresh cluster and judges it. A panic on the way is the grader's fault and becomes
+    /// [`Verdict::Broken`].
+    pub fn replay(&mut self, exercise: &Exercise, cells: &[(String, String)], seed: u64, language: Language) -> Replay {
+        let run = || {
+            let mut session = match begin(exercise, Settings { seed, language, ..Settings::default() }) {
+                Ok(session) => session,
+                Err(error) => return Replay { verdict: Verdict::Broken(error), errors: Vec::new() },
+            };
+            self.rust.clear();
+            session.rust = std::mem::take(&mut self.rust);
+            let start = session.cluster.clone();
+            let errors = cells
+                .iter()
+                .filter_map(|(id, code)| Some(format!("{id}: {}", run(&mut session, id, code).err()?.evalue)));
+            let errors = errors.collect();
+            let verdict = judge(exercise, &start, &session.cluster);
+            self.rust = session.rust;
+            Replay { verdict, errors }
         };
-        let start = session.cluster.clone();
-        let errors =
-            cells.iter().filter_map(|(id, code)| Some(format!("{id}: {}", run(&mut session, id, code).err()?.evalue)));
-        let errors = errors.collect();
-        Replay { verdict: judge(exercise, &start, &session.cluster), errors }
-    };
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        Replay { verdict: Verdict::Broken(text.unwrap_or("it panicked").to_owned()), errors: Vec::new() }
-    })
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            Replay { verdict: Verdict::Broken(text.unwrap_or("it panicked").to_owned()), errors: Vec::new() }
+        })
+    }
+}
+
+/// [`Replayer::replay`] of one answer alone.
+pub fn replay(exercise: &Exercise, cells: &[(String, String)], seed: u64, language: Language) -> Replay {
+    Replayer::default().replay(exercise, cells, seed, language)
 }
 
 /// A session in which the exercise's start has been run. The error is a fault of the exercise.

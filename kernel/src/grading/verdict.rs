@@ -32,7 +32,7 @@ pub struct Failed {
 }
 
 /// One answer's line in the reports.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Grade {
     pub notebook: PathBuf,
     pub exercise: String,

@@ -27,7 +27,7 @@ const FLUSH_MAX: Duration = Duration::from_secs(1);
 /// How long evcxr may need until it has another runtime; it may be in the midst of compiling.
 const REVIVE_MAX: Duration = Duration::from_secs(20);
 /// What a new runtime runs first.
-pub const START: &str = "kernetes_controller::cell::start();";
+const START: &str = "kernetes_controller::cell::start();";
 
 /// A controller that a cell has started.
 pub struct Started {
@@ -98,6 +98,22 @@ impl Evaluator {
             Reply::Ready => Ok(()),
             reply => Err(Failure::Child(unexpected(reply))),
         }
+    }
+
+    /// Puts the crate for controllers at hand.
+    pub fn prepare(&mut self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let path = self.child.folder.controller();
+        let dependency = format!("kernetes-controller = {{ path = {:?} }}", path.display().to_string());
+        let prelude = |offline| format!(":offline {offline}\n:opt 0\n:dep {dependency}\n{START}");
+        // serde_json lies in cargo's cache on a machine that has built this kernel; else it has to be fetched once.
+        self.evaluate(&prelude(1), sink).or_else(|_| self.evaluate(&prelude(0), sink)).map(|_| ())
+    }
+
+    /// Makes all as it was when it had been prepared, with another runtime.
+    pub fn clear(&mut self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        (self.evcxr, self.flush, self.can_flush) = (None, None, false);
+        self.evaluate(":clear", sink)?;
+        self.prepare(sink)
     }
 
     pub fn evaluate(&mut self, code: &str, sink: &mut dyn Sink) -> Result<Vec<Started>, Failure> {

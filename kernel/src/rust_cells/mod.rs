@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::output::{CellError, Completion, Match, MimeBundle, Output, Sink};
 use child::{Child, Folder};
 pub use client::native;
-use evaluation::{Evaluator, Failure, START};
+use evaluation::{Evaluator, Failure};
 use protocol::{Reply, Request};
 use remote::Connection;
 pub use remote::{RemoteController, Stopper};
@@ -133,6 +133,21 @@ impl RustCells {
             bundle.insert("text/markdown".to_owned(), markdown.clone().into());
         }
         Some(bundle)
+    }
+
+    /// Forgets what cells have defined and ends their controllers, as if for another notebook. The process stays, and what it
+    /// has compiled for every notebook alike, which is what takes time.
+    pub fn clear(&mut self) {
+        let mut state = self.shared.lock();
+        while matches!(state.phase, Phase::Starting) {
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        (state.cells, state.stopped, state.connections) = Default::default();
+        if let Phase::Running(evaluator) = &mut state.phase
+            && evaluator.clear(&mut UntilClosing(&self.shared.closing)).is_err()
+        {
+            state.phase = Phase::Idle;
+        }
     }
 
     /// Stops a reconcile that is running, from any thread.
@@ -259,11 +274,7 @@ fn start(folder: Option<Arc<Folder>>, cells: &[String], sink: &mut dyn Sink) -> 
     let child = Child::start(folder).map_err(|why| StartError { error: unavailable(&why), cell: None })?;
     let mut evaluator = Evaluator::new(child);
     evaluator.wait_until_ready(sink)?;
-    let path = evaluator.child.folder.controller();
-    let dependency = format!("kernetes-controller = {{ path = {:?} }}", path.display().to_string());
-    let prelude = |offline| format!(":offline {offline}\n:opt 0\n:dep {dependency}\n{START}");
-    // serde_json lies in cargo's cache on a machine that has built this kernel; else it has to be fetched once.
-    evaluator.evaluate(&prelude(1), sink).or_else(|_| evaluator.evaluate(&prelude(0), sink))?;
+    evaluator.prepare(sink)?;
     // rust-analyzer reads the standard library now rather than in the first cell.
     let code = "let plan = kernetes_controller::Plan::new();\nplan.".to_owned();
     evaluator.ask(&Request::Complete { offset: code.len(), code });

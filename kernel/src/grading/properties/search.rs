@@ -1,7 +1,7 @@
 //! `search: {scenario: pool, for: [stable]}`: the controllers that have joined hold these properties in every schedule that a
 //! search tries (all properties if none are named). See `kernel/src/search`.
 
-use std::sync::Mutex;
+use std::cell::RefCell;
 
 use cluster_core::Cluster;
 use serde::Deserialize;
@@ -74,8 +74,10 @@ impl Property for Search {
     }
 }
 
-/// The last search: the checks of an exercise ask for its properties one after another.
-static LAST: Mutex<Option<Searched>> = Mutex::new(None);
+thread_local! {
+    /// The last search: the checks of an exercise ask for its properties one after another.
+    static LAST: RefCell<Option<Searched>> = const { RefCell::new(None) };
+}
 
 struct Searched {
     scenario: &'static str,
@@ -90,14 +92,12 @@ fn found(start: &Cluster, scenario: Scenario, subjects: Vec<Subject>) -> Result<
             && last.subjects.iter().zip(&subjects).all(|(one, other)| one.is(other))
     };
     let known = |last: &Option<Searched>| last.as_ref().filter(|last| is_same(last)).map(|last| last.found.clone());
-    if let Some(found) = LAST.lock().ok().and_then(|last| known(&last)) {
+    if let Some(found) = LAST.with_borrow(known) {
         return Ok(found);
     }
     let name = scenario.name;
     let task = Task::new(start, scenario, subjects.clone()).map_err(Words::same)?;
     let found = search::search(&task, &BOUNDS).failure;
-    if let Ok(mut last) = LAST.lock() {
-        *last = Some(Searched { scenario: name, subjects, found: found.clone() });
-    }
+    LAST.set(Some(Searched { scenario: name, subjects, found: found.clone() }));
     Ok(found)
 }
