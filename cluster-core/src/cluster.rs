@@ -33,6 +33,7 @@ use crate::network::ingress::Router;
 use crate::network::policy_agent::PolicyAgent;
 use crate::network::proxy::Proxy;
 use crate::network::rules::Mode;
+use crate::registry;
 use crate::runtime::Runtime;
 use crate::runtime::host::{self, Host};
 use crate::scheduler::Scheduler;
@@ -59,6 +60,8 @@ pub struct Config {
     /// A Node that a client creates gets a machine whose kubelet runs the pods that are bound to it, and leaves
     /// everything that is said about the node to the client.
     pub hollow_nodes: bool,
+    /// It serves the kind Image, whose objects say what containers do ([`crate::registry`]).
+    pub images: bool,
     /// Signs the tokens of ServiceAccounts; without it none are issued.
     pub signer: Option<SharedSigner>,
     /// Signs certificates; without it none are issued.
@@ -74,6 +77,7 @@ impl Default for Config {
             start: Time::ZERO,
             without: Vec::new(),
             hollow_nodes: false,
+            images: false,
             signer: None,
             authority: None,
         }
@@ -163,6 +167,10 @@ impl Cluster {
         if config.hollow_nodes && runs("kubelet") {
             let nodes = Watcher::new(Node::kind(), cluster.revision());
             cluster.world.subscribe(Subscriber::Machines, nodes);
+        }
+        if config.images {
+            cluster.world.apiserver.serve_own(&registry::definition());
+            registry::follow(&mut cluster.world);
         }
         cluster.world.after(COMPACTION, Class::Background, Event::Compact);
         cluster
@@ -499,6 +507,7 @@ impl Cluster {
                     self.add_hollow_machine(&event.object.key.name);
                 }
             }
+            Subscriber::Registry => registry::observe(events, &mut world.registry),
         }
     }
 

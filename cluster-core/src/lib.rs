@@ -19,6 +19,7 @@ pub mod network;
 pub mod node_selection;
 pub mod quota;
 pub mod random;
+pub mod registry;
 pub mod runtime;
 pub mod scheduler;
 pub mod store;

@@ -32,6 +32,8 @@ pub enum Subscriber {
     PolicyAgent(Name),
     /// Whoever brings a machine for each Node.
     Machines,
+    /// The registry from which the machines pull.
+    Registry,
 }
 
 impl Subscriber {
@@ -45,6 +47,7 @@ impl Subscriber {
             Subscriber::Proxy(node) => format!("kube-proxy/{node}").into(),
             Subscriber::PolicyAgent(node) => format!("kube-network-policies/{node}").into(),
             Subscriber::Machines => "machines".into(),
+            Subscriber::Registry => "registry".into(),
         }
     }
 }
@@ -138,6 +141,7 @@ pub struct World {
     pub apiserver: ApiServer,
     pub trace: Trace,
     pub faults: Faults,
+    pub registry: crate::runtime::images::Registry,
     pub(crate) tables: crate::network::informer::Tables,
     timeline: Timeline<Event>,
     recorder: Recorder,
@@ -156,6 +160,7 @@ impl World {
             apiserver: ApiServer::new(),
             trace: Trace::default(),
             faults: Faults::default(),
+            registry: Default::default(),
             tables: Default::default(),
             timeline: Timeline::default(),
             recorder: Recorder::default(),

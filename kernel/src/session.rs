@@ -535,7 +535,8 @@ fn booted(settings: &Settings, go_on: impl FnMut(&Cluster) -> bool) -> (Cluster,
     let signer = Some(crate::token_signer::of_seed(settings.seed));
     // Another key than that of the tokens.
     let authority = Some(crate::token_signer::of_seed(!settings.seed));
-    let config = Config { seed: settings.seed, nodes: settings.nodes, signer, authority, ..Config::default() };
+    let (seed, nodes) = (settings.seed, settings.nodes);
+    let config = Config { seed, nodes, images: true, signer, authority, ..Config::default() };
     let mut cluster = Cluster::new(config);
     let pause = cluster.settle(Duration::from_secs(SETTLE_SECONDS_MAX), go_on);
     (cluster, pause)

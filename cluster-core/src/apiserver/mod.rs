@@ -29,6 +29,7 @@ pub mod warnings;
 pub mod watching;
 pub mod write;
 
+pub(crate) use cel::library::time::parse_duration;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Binding;
@@ -134,9 +135,14 @@ impl ApiServer {
         kinds::built_in().iter().chain(self.custom.kinds()).chain(self.aggregation.kinds())
     }
 
-    /// The kinds of CustomResourceDefinitions.
+    /// The kinds of CustomResourceDefinitions. Those of the cluster's own definitions concern no controller.
     pub fn custom_kinds(&self) -> impl Iterator<Item = &KindRef> {
-        self.custom.kinds()
+        self.custom.kinds().filter(|kind| !self.custom.is_own(kind))
+    }
+
+    /// Serves the kind of a definition that no object tells of.
+    pub(crate) fn serve_own(&mut self, definition: &Object) {
+        self.custom.serve_own(definition, &mut self.store);
     }
 
     /// The definition of this kind is being deleted.

@@ -10,6 +10,7 @@ use crate::controllers::controller::Controller;
 use crate::controllers::metrics_server;
 use crate::faults::{Rule, node_of};
 use crate::kubelet::static_pods;
+use crate::registry;
 use crate::runtime::Runtime;
 use crate::runtime::container::Handle;
 use crate::runtime::shell::{self, Exec};
@@ -124,6 +125,7 @@ impl Cluster {
         let revision = self.revision();
         self.world.apiserver = snapshot.world.apiserver.clone();
         self.world.apiserver.store.begin_above(revision);
+        registry::follow(&mut self.world);
         for component in &running {
             self.switch(component, true);
         }

@@ -260,7 +260,7 @@ impl Worker {
         if furnish::is_named_otherwise(&self.pod, self.spec()) {
             config.hostname = furnish::hostname(&self.pod, self.spec()).0.into();
         }
-        let looks = config.reads_files();
+        let looks = turn.runtime.reads_files(&config);
         let known = if looks { environment::of_services(&self.pod, turn) } else { Variables::default() };
         let refused = self.runs_as_root_against_its_will(spec);
         let variables = match refused.map_or_else(|| environment::of_container(spec, &self.pod, known, turn), Err) {

@@ -190,15 +190,17 @@ fn make(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>
         let port = port(&http.port, spec)?;
         let path = http.path.as_deref().unwrap_or("/");
         let slash = if path.starts_with('/') { "" } else { "/" };
+        let url = format!("http://{ip}:{port}{slash}{path}");
         return match container.http(port, path) {
+            Ok(answer) if answer.took >= seconds(probe.timeout_seconds, 1) => Err(format!(
+                "Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            )),
             Ok(answer) if (200..400).contains(&answer.status) => Ok(()),
             Ok(answer) if answer.status == 0 => {
-                Err(format!("Get \"http://{ip}:{port}{slash}{path}\": net/http: HTTP/1.x transport connection broken"))
+                Err(format!("Get \"{url}\": net/http: HTTP/1.x transport connection broken"))
             }
             Ok(answer) => Err(format!("HTTP probe failed with statuscode: {}", answer.status)),
-            Err(_) => Err(format!(
-                "Get \"http://{ip}:{port}{slash}{path}\": dial tcp {ip}:{port}: connect: connection refused"
-            )),
+            Err(_) => Err(format!("Get \"{url}\": dial tcp {ip}:{port}: connect: connection refused")),
         };
     }
     if let Some(tcp) = &probe.tcp_socket {

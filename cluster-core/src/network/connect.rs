@@ -310,7 +310,7 @@ impl Network<'_> {
         };
         way.backend = Some(container.identity.pod.clone());
         way.container = Some(container.id.clone());
-        let reply = answer(container, port, url, self.world)?;
+        let reply = answer(container, port, url, self.world, way)?;
         if let Some(machine) = self.machines.get_mut(&name) {
             machine.runtime.charge_request(handle);
         }
@@ -318,14 +318,17 @@ impl Network<'_> {
     }
 }
 
-fn answer(container: &Container, port: u16, url: &Url, world: &World) -> Result<Reply, Failure> {
+fn answer(container: &Container, port: u16, url: &Url, world: &World, way: &mut Way) -> Result<Reply, Failure> {
     if url.tls {
         return Err(Failure::NotTls);
     }
     match container.http(port, &url.path) {
         Err(_) => Err(Failure::Refused),
         Ok(answer) if answer.status == 0 => Err(Failure::NotHttp),
-        Ok(answer) => Ok(Reply::of(container, answer, world.now)),
+        Ok(answer) => {
+            way.waited += answer.took;
+            Ok(Reply::of(container, answer, world.now))
+        }
     }
 }
 

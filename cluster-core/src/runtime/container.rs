@@ -92,11 +92,6 @@ impl Config {
             cpu_nanos_max: None,
         }
     }
-
-    /// Its program is one of the shell's: it may look at any file and any variable.
-    pub fn reads_files(&self) -> bool {
-        Process::new(self).is_script()
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +143,7 @@ pub struct Container {
 }
 
 impl Container {
-    pub(super) fn new(id: Name, image_id: Name, config: Config, now: Time) -> Container {
-        let process = Process::new(&config);
+    pub(super) fn new(id: Name, image_id: Name, config: Config, process: Process, now: Time) -> Container {
         let fresh = process.clone();
         Container {
             id,
@@ -187,12 +181,12 @@ impl Container {
 
     /// What its processes take.
     pub fn memory_bytes(&self) -> u64 {
-        if self.is_running() { OWN_MEMORY_BYTES + self.process.memory_bytes + self.filled_bytes } else { 0 }
+        if self.is_running() { OWN_MEMORY_BYTES + self.process.memory_bytes() + self.filled_bytes } else { 0 }
     }
 
-    /// It takes more than what every process does.
+    /// It takes more than what every process does, or is going to.
     pub fn takes_much_memory(&self) -> bool {
-        self.memory_bytes() > OWN_MEMORY_BYTES
+        self.memory_bytes() > OWN_MEMORY_BYTES || self.is_running() && self.process.grows()
     }
 
     /// What it has written outside of its volumes.
@@ -221,7 +215,7 @@ impl Container {
         let began = self.state != State::Created;
         let greeting = if began { self.process.greeting() } else { &[] };
         let at = self.started_at + Duration::from_millis(1);
-        let greeting = greeting.iter().map(move |&text| LogLine { at, text: text.into() });
+        let greeting = greeting.iter().map(move |text| LogLine { at, text: text.clone() });
         greeting.chain(self.lines.iter().cloned())
     }
 

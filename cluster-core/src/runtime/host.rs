@@ -165,7 +165,7 @@ impl Host {
         }
         let image = images::reference(&order.image);
         if !self.runtime.has_image(&image)
-            && let Err(why) = images::lookup(&image)
+            && let Err(why) = world.registry.lookup(&image)
         {
             let short = order.image.split(':').next().unwrap_or_default();
             return Err(if why.contains("pull access denied") {

@@ -1,14 +1,24 @@
 //! What a container's program answers on a port.
 
+use std::time::Duration;
+
 use super::Runtime;
 use super::container::{Container, Handle};
-use super::programs::Site;
+use super::programs::{Handler, Site};
 
 /// An answer over HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub status: u16,
     pub body: String,
+    /// How long it lets wait.
+    pub took: Duration,
+}
+
+impl Answer {
+    fn new(status: u16, body: impl Into<String>) -> Answer {
+        Answer { status, body: body.into(), took: Duration::ZERO }
+    }
 }
 
 /// Nobody listens on that port.
@@ -37,7 +47,7 @@ impl Container {
         match self.process.site() {
             None => false,
             Some((ports, site)) => {
-                let declared = site == Site::Anything || site == Site::Netexec;
+                let declared = matches!(site, Site::Anything | Site::Netexec);
                 ports.contains(&port)
                     || declared && (self.ports.contains(&port) || ports.is_empty() && self.ports.is_empty())
             }
@@ -50,15 +60,16 @@ impl Container {
             return Err(Refused);
         }
         if !self.healthy {
-            return Ok(Answer { status: 503, body: "unhealthy\n".into() });
+            return Ok(Answer::new(503, "unhealthy\n"));
         }
-        let site = self.process.site().map_or(Site::NotHttp, |(_, site)| site);
-        if let Site::Page { root, .. } = site
-            && self.mounts.iter().any(|mount| mount.path == root)
-        {
-            return Ok(self.document(root, path.split('?').next().unwrap_or_default()));
-        }
-        Ok(answer(site, path, &self.hostname))
+        Ok(match self.process.site() {
+            Some((_, Site::Page { root, .. })) if self.mounts.iter().any(|mount| mount.path == *root) => {
+                self.document(root, path.split('?').next().unwrap_or_default())
+            }
+            Some((_, Site::Handlers(handlers))) => self.handle(handlers, port, path),
+            Some((_, site)) => answer(site, path, &self.hostname),
+            None => answer(&Site::NotHttp, path, &self.hostname),
+        })
     }
 
     /// A file below the root of the documents; a folder means its index, which may not be listed without one.
@@ -66,24 +77,43 @@ impl Container {
         let is_folder = place.is_empty() || place.ends_with('/');
         let path = format!("{root}/{}{}", place.trim_start_matches('/'), if is_folder { "index.html" } else { "" });
         match self.files.read(&path) {
-            Some(body) => Answer { status: 200, body: body.to_owned() },
-            None if is_folder => Answer { status: 403, body: "403 Forbidden\n".into() },
-            None => Answer { status: 404, body: "404 Not Found\n".into() },
+            Some(body) => Answer::new(200, body),
+            None if is_folder => Answer::new(403, "403 Forbidden\n"),
+            None => Answer::new(404, "404 Not Found\n"),
         }
+    }
+
+    /// The handler of the longest path that leads to the place.
+    fn handle(&self, handlers: &[Handler], port: u16, path: &str) -> Answer {
+        let place = path.split('?').next().unwrap_or_default();
+        let leads = |handler: &&Handler| {
+            let rest = place.strip_prefix(handler.path.trim_end_matches('/'));
+            handler.port == port && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let Some(handler) = handlers.iter().filter(leads).max_by_key(|handler| handler.path.len()) else {
+            return Answer::new(404, "404 Not Found\n");
+        };
+        let answer = if self.process.age() < handler.after {
+            Answer::new(503, "not yet\n")
+        } else {
+            let own = || format!("Hello from {}\n", self.hostname);
+            Answer::new(handler.status, handler.body.clone().unwrap_or_else(own))
+        };
+        Answer { took: handler.delay, ..answer }
     }
 }
 
-fn answer(site: Site, path: &str, host: &str) -> Answer {
+fn answer(site: &Site, path: &str, host: &str) -> Answer {
     let (place, query) = path.split_once('?').unwrap_or((path, ""));
-    let ok = |body: String| Answer { status: 200, body };
+    let ok = |body: String| Answer::new(200, body);
     match site {
-        Site::Page { index, .. } if matches!(place, "" | "/" | "/index.html") => ok(index.into()),
+        Site::Page { index, .. } if matches!(place, "" | "/" | "/index.html") => ok((*index).into()),
         Site::Netexec if place == "/hostname" => ok(host.into()),
         Site::Netexec if matches!(place, "/" | "/healthz" | "/clientip") => ok(format!("NOW: {host}")),
         Site::Netexec if place == "/echo" => ok(query.strip_prefix("msg=").unwrap_or_default().into()),
         Site::Anything => ok(format!("Hello from {host}\n")),
-        Site::Page { .. } | Site::Netexec => Answer { status: 404, body: "404 Not Found\n".into() },
+        Site::Page { .. } | Site::Netexec | Site::Handlers(_) => Answer::new(404, "404 Not Found\n"),
         // A reply that is no HTTP.
-        Site::NotHttp => Answer { status: 0, body: String::new() },
+        Site::NotHttp => Answer::new(0, ""),
     }
 }

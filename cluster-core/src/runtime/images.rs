@@ -6,17 +6,87 @@
 //! - the name is one slip of the finger away from an image of the table (`ngnix`);
 //! - the tag is a version of an image of the table that was never published (`nginx:1.161`).
 //!
+//! Before the rule comes what the cluster's objects of kind Image declare.
+//!
 //! <https://kubernetes.io/docs/concepts/containers/images/>
 
-use super::programs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::programs::{self, Program};
 use crate::api::Name;
 
 /// An image on the disk of a machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Image {
     /// `docker.io/library/nginx@sha256:…`
     pub id: Name,
     pub size_bytes: u64,
+    pub program: Arc<Program>,
+}
+
+/// What was declared about an image.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// The full name, or, for all tags of a repository, what stands before the tag.
+    pub name: Name,
+    /// `None`: the registry says that there is none.
+    pub program: Option<Arc<Program>>,
+    /// How long it takes to fetch; `None` for the usual time.
+    pub pull_takes: Option<Duration>,
+    /// The same for the same content.
+    pub digest: String,
+}
+
+/// What the machines pull from: what was declared, and what the rule knows.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    /// By the name of the object that declares it.
+    declared: imbl::OrdMap<Name, Arc<Declared>>,
+}
+
+impl Registry {
+    pub fn declare(&mut self, object: Name, image: Declared) {
+        self.declared.insert(object, Arc::new(image));
+    }
+
+    pub fn withdraw(&mut self, object: &Name) {
+        self.declared.remove(object);
+    }
+
+    /// A tag's own declaration goes before that of its repository.
+    pub fn declared(&self, reference: &str) -> Option<&Declared> {
+        let of = |wanted: &str| self.declared.values().find(|declared| *declared.name == *wanted);
+        of(reference).or_else(|| of(split(reference).0)).map(|declared| &**declared)
+    }
+
+    /// What the registry has under a full name, or containerd's words about why it has nothing.
+    pub fn lookup(&self, reference: &str) -> Result<Image, Name> {
+        let Some(declared) = self.declared(reference) else { return lookup(reference) };
+        match &declared.program {
+            None => Err(refusal(reference, "NotFound", &format!("{reference}: not found"))),
+            Some(program) => Ok(Image {
+                id: Name::from(format!("{}@sha256:{}", split(reference).0, declared.digest)),
+                size_bytes: program.size_bytes,
+                program: program.clone(),
+            }),
+        }
+    }
+}
+
+/// The name that an Image declares, as the registry compares it: with a tag the full name, else the repository.
+pub fn declared_name(image: &str) -> Name {
+    let full = reference(image);
+    let tagged = has_tag(image.split_once('/').filter(|(host, _)| is_host(host)).map_or(image, |(_, rest)| rest));
+    if tagged || image.contains('@') { full } else { Name::from(split(&full).0) }
+}
+
+/// containerd's words about a name that it could not resolve.
+fn refusal(reference: &str, code: &str, why: &str) -> Name {
+    Name::from(format!(
+        "rpc error: code = {code} desc = failed to pull and unpack image \"{reference}\": failed to resolve reference \
+         \"{reference}\": {why}"
+    ))
 }
 
 const REGISTRIES: &[&str] = &[
@@ -83,16 +153,11 @@ pub fn short_name(image: &str) -> &str {
     repository.rsplit('/').next().unwrap_or(repository)
 }
 
-/// What the registry has under a full name, or containerd's words about why it has nothing.
-pub fn lookup(reference: &str) -> Result<Image, Name> {
+/// What a registry has by the rule.
+fn lookup(reference: &str) -> Result<Image, Name> {
     let (repository, tag) = split(reference);
     let (host, path) = repository.split_once('/').unwrap_or(("docker.io", repository));
-    let failed = |code: &str, why: String| {
-        Err(Name::from(format!(
-            "rpc error: code = {code} desc = failed to pull and unpack image \"{reference}\": failed to resolve \
-             reference \"{reference}\": {why}"
-        )))
-    };
+    let failed = |code: &str, why: String| Err(refusal(reference, code, &why));
     if !REGISTRIES.contains(&host) {
         let bare = host.split(':').next().unwrap_or(host);
         let why = format!(
@@ -111,7 +176,8 @@ pub fn lookup(reference: &str) -> Result<Image, Name> {
         return failed("NotFound", format!("{reference}: not found"));
     }
     let size_bytes = known.map_or(50_000_000, |program| program.size_bytes) + mix(reference, 0) % 9999;
-    Ok(Image { id: Name::from(format!("{repository}@sha256:{}", digest(reference))), size_bytes })
+    let id = Name::from(format!("{repository}@sha256:{}", digest(reference)));
+    Ok(Image { id, size_bytes, program: programs::of_image(name) })
 }
 
 /// Why a name can't be that of an image, in the kubelet's words.
@@ -204,6 +270,27 @@ mod tests {
         assert_eq!(&*reference("localhost:5000/app"), "localhost:5000/app:latest");
         assert_eq!(&*reference("nginx@sha256:00"), "docker.io/library/nginx@sha256:00");
         assert_eq!(short_name("registry.k8s.io/e2e-test-images/agnhost:2.53"), "agnhost");
+    }
+
+    #[test]
+    fn what_is_declared_goes_before_the_rule() {
+        let mut registry = Registry::default();
+        let declare = |image: &str, program: Option<Program>| Declared {
+            name: declared_name(image),
+            program: program.map(Arc::new),
+            pull_takes: None,
+            digest: digest(image),
+        };
+        let mib = |mib: u64| Some(Program { size_bytes: mib << 20, ..Program::default() });
+        registry.declare("any".into(), declare("ghost.example/shop", mib(1)));
+        registry.declare("two".into(), declare("ghost.example/shop:2", mib(2)));
+        registry.declare("none".into(), declare("nginx:1.27", None));
+        let size = |image: &str| registry.lookup(&reference(image)).map(|image| image.size_bytes >> 20);
+        assert_eq!(size("ghost.example/shop:1"), Ok(1));
+        assert_eq!(size("ghost.example/shop:2"), Ok(2));
+        assert!(size("nginx:1.27").unwrap_err().ends_with("docker.io/library/nginx:1.27: not found"));
+        assert_eq!(size("nginx:1.28"), Ok(69));
+        assert_eq!(&*declared_name("localhost:5000/app"), "localhost:5000/app");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::world::{Event, World};
 use container::{Config, Container, Handle, Identity, Sandbox, State};
 use files::Node;
 use images::Image;
-use programs::{OnTerm, Turn};
+use programs::{OnTerm, Process, Turn};
 use volumes::{Mount, VolumeId, Volumes};
 
 /// What comes due in a runtime, with the boot of the machine that asked for it.
@@ -239,8 +239,9 @@ impl Runtime {
         }
         let whole = world.random.between(world.settings.image_pull.0, world.settings.image_pull.1);
         // Only the manifest is fetched of an image that is here, or is nowhere.
-        let short = self.images.contains_key(&image) || images::lookup(&image).is_err();
-        let delay = if short { whole / 4 } else { whole };
+        let short = self.images.contains_key(&image) || world.registry.lookup(&image).is_err();
+        let takes = world.registry.declared(&image).and_then(|declared| declared.pull_takes);
+        let delay = if short { whole / 4 } else { takes.unwrap_or(whole) };
         self.pulls.insert(image.clone(), Pull { since: world.now, waiting: vec![request] });
         self.after(delay, Class::Work, Task::PullDone(image), world);
         sequence
@@ -250,15 +251,26 @@ impl Runtime {
     pub fn create(&mut self, config: Config, causes: Causes, world: &mut World) -> (Handle, Sequence) {
         let handle = self.next_handle;
         self.next_handle += 1;
-        let image_id = match self.images.get(&images::reference(&config.identity.image)) {
-            Some(image) => image.id.clone(),
-            None => Name::from(""),
-        };
+        let image = self.images.get(&images::reference(&config.identity.image));
+        let image_id = image.map_or_else(Name::default, |image| image.id.clone());
+        let process = self.process(&config);
         let sequence = self.record(&self.client, causes, &config.identity, ContainerPhase::Created, world);
-        let mut container = Container::new(container_id(world), image_id, config, world.now);
+        let mut container = Container::new(container_id(world), image_id, config, process, world.now);
         self.fill_volumes(&mut container);
         self.containers.insert(handle, Arc::new(container));
         (handle, sequence)
+    }
+
+    /// The first process of such a container: what its image has, or what its command line says.
+    fn process(&self, config: &Config) -> Process {
+        let image = &config.identity.image;
+        let known = self.images.get(&images::reference(image)).map(|image| image.program.clone());
+        Process::new(config, &known.unwrap_or_else(|| programs::of_image(images::short_name(image))))
+    }
+
+    /// Its program would be one of the shell's: it may look at any file and any variable.
+    pub fn reads_files(&self, config: &Config) -> bool {
+        self.process(config).is_script()
     }
 
     /// Starts a container; [`RuntimeEvent::Started`] tells when its program runs.
@@ -402,9 +414,9 @@ impl Runtime {
 
     fn pull_done(&mut self, image: &Name, world: &mut World) -> Vec<RuntimeEvent> {
         let Some(pull) = self.pulls.remove(image) else { return Vec::new() };
-        let found = images::lookup(image);
+        let found = world.registry.lookup(image);
         if let Ok(found) = &found {
-            self.images.entry(image.clone()).or_insert_with(|| found.clone());
+            self.images.insert(image.clone(), found.clone());
         }
         let mut events = Vec::with_capacity(pull.waiting.len());
         for (identity, asked_at, causes) in pull.waiting {
@@ -436,7 +448,6 @@ impl Runtime {
         let sequence = self.record(&self.client, causes, &identity, ContainerPhase::Started, world);
         let events = vec![RuntimeEvent::Started { pod_uid: identity.pod_uid, container: handle, sequence }];
         self.run(handle, sequence.into(), world);
-        self.check_memory(handle, world);
         events
     }
 
@@ -451,6 +462,7 @@ impl Runtime {
         (container.process, container.files) = (process, files);
         container.meter(now);
         self.share_volumes(handle, &before);
+        self.check_memory(handle, world);
         match turn {
             Turn::Serves | Turn::Becomes(_) => {}
             Turn::Sleeps(time, class) => self.after(time, class, Task::Resume(handle), world),

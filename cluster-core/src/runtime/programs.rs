@@ -1,11 +1,11 @@
-//! What the programs in images do: one row an image.
+//! What the programs in images do: one row an image. Images that a cluster's objects declare are rows of the same type.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::container::Config;
 use super::files::Files;
-use super::images::short_name;
 use super::shell::{self, Script};
 use crate::clock::{Class, Time};
 
@@ -13,9 +13,9 @@ use crate::clock::{Class, Time};
 pub const EXIT_LATENCY: Duration = Duration::from_millis(10);
 
 /// One image's program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Program {
-    /// The last part of the repository's name.
+    /// The last part of the repository's name; empty for one that the table does not have.
     pub image: &'static str,
     /// The newest version that was published, major and minor.
     pub newest: (u32, u32),
@@ -23,17 +23,25 @@ pub struct Program {
     pub does: Does,
     /// What a process of this name in a command line is: the same program.
     pub binary: &'static str,
-    /// What it prints when it starts.
-    pub greeting: &'static [&'static str],
+    /// It is at work this long after its start.
+    pub start_delay: Duration,
+    /// What it prints when it is at work.
+    pub greeting: Vec<Cow<'static, str>>,
+    /// What it prints again and again from then on, and how often.
+    pub lines: Vec<(Cow<'static, str>, Duration)>,
+    /// It ends by itself.
+    pub exit: Option<Exit>,
+    pub memory: Memory,
+    /// What it takes while nobody asks it anything, in thousandths of a core, and what a request costs it.
+    pub idle_millicores: u64,
+    pub request_micros: u64,
     pub on_term: OnTerm,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Does {
     /// It serves on these ports until it is told to stop.
-    Serve(&'static [u16], Site),
-    /// It ends at once.
-    Exit(i32),
+    Serve(Vec<u16>, Site),
     /// It runs what its command line says, in a shell if there is none.
     Command,
     /// It waits for the end.
@@ -41,7 +49,7 @@ pub enum Does {
 }
 
 /// What a server answers over HTTP.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Site {
     /// One page at `/`, 404 elsewhere; if a volume is mounted at the root of its documents, what the volume holds.
     Page { root: &'static str, index: &'static str },
@@ -49,8 +57,58 @@ pub enum Site {
     Netexec,
     /// Anything is there, said by the container's name.
     Anything,
+    /// What these say; 404 for a path that none is about.
+    Handlers(Vec<Handler>),
     /// It speaks another protocol.
     NotHttp,
+}
+
+/// An answer to requests for a path and what lies below it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handler {
+    pub port: u16,
+    pub path: String,
+    pub status: u16,
+    /// `None`: the container's name.
+    pub body: Option<String>,
+    pub delay: Duration,
+    /// Until its program has run so long, the answer is 503.
+    pub after: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exit {
+    pub code: i32,
+    pub after: Duration,
+}
+
+/// The memory that a program takes beside what every process does: some from the beginning, some more again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Memory {
+    pub bytes: u64,
+    pub growth_bytes: u64,
+    pub every: Duration,
+    pub bytes_max: Option<u64>,
+}
+
+impl Memory {
+    fn at(&self, age: Duration) -> u64 {
+        let times = age.as_nanos().checked_div(self.every.as_nanos()).unwrap_or(0);
+        let grown = u64::try_from(times).unwrap_or(u64::MAX).saturating_mul(self.growth_bytes);
+        self.bytes.saturating_add(grown).min(self.bytes_max.unwrap_or(u64::MAX))
+    }
+
+    /// When it takes more the next time.
+    fn next(&self, age: Duration) -> Option<Duration> {
+        let grows = self.growth_bytes > 0 && self.bytes_max.is_none_or(|most| self.at(age) < most);
+        next_tick(age, self.every).filter(|_| grows)
+    }
+}
+
+/// The first multiple of a period that is still to come.
+fn next_tick(age: Duration, period: Duration) -> Option<Duration> {
+    let passed = u32::try_from(age.as_nanos().checked_div(period.as_nanos())?).ok()?;
+    period.checked_mul(passed.checked_add(1)?)
 }
 
 /// What the first process of a container does about SIGTERM. One that has no handler does nothing: the kernel spares
@@ -63,6 +121,27 @@ pub enum OnTerm {
 
 const fn exits(code: i32, after_ms: u64) -> OnTerm {
     OnTerm::Exits { code, after: Duration::from_millis(after_ms) }
+}
+
+impl Default for Program {
+    /// Of no image: it waits, and ends when it is told to.
+    fn default() -> Program {
+        Program {
+            image: "",
+            newest: (0, 0),
+            size_bytes: 0,
+            does: Does::Wait,
+            binary: "",
+            start_delay: Duration::ZERO,
+            greeting: Vec::new(),
+            lines: Vec::new(),
+            exit: None,
+            memory: Memory::default(),
+            idle_millicores: 0,
+            request_micros: 0,
+            on_term: exits(0, 50),
+        }
+    }
 }
 
 const MIB: u64 = 1 << 20;
@@ -87,127 +166,185 @@ const NGINX_LINES: &[&str] = &[
     "[notice] 1#1: start worker processes",
 ];
 
-const fn server(
+/// What a request costs, and a server that waits for one, if nothing is known of it.
+const USUAL: (u64, u64) = (1, 2000);
+
+fn server(
     image: &'static str,
     newest: (u32, u32),
     mib: u64,
     binary: &'static str,
-    ports: &'static [u16],
+    port: u16,
     site: Site,
-    greeting: &'static [&'static str],
+    (idle_millicores, request_micros): (u64, u64),
+    greeting: &[&'static str],
 ) -> Program {
-    let does = Does::Serve(ports, site);
-    Program { image, newest, size_bytes: mib * MIB, does, binary, greeting, on_term: exits(0, 50) }
+    let greeting = greeting.iter().map(|line| Cow::Borrowed(*line)).collect();
+    let (size_bytes, does) = (mib * MIB, Does::Serve(vec![port], site));
+    Program { image, newest, size_bytes, does, binary, greeting, idle_millicores, request_micros, ..Program::default() }
 }
 
-const fn tool(image: &'static str, newest: (u32, u32), mib: u64, does: Does) -> Program {
-    let on_term = OnTerm::Ignores;
-    Program { image, newest, size_bytes: mib * MIB, does, binary: "", greeting: &[], on_term }
+fn tool(image: &'static str, newest: (u32, u32), mib: u64) -> Program {
+    Program {
+        image,
+        newest,
+        size_bytes: mib * MIB,
+        does: Does::Command,
+        on_term: OnTerm::Ignores,
+        ..Program::default()
+    }
+}
+
+/// It prints some lines and ends.
+fn ends(image: &'static str, code: i32, lines: &[&'static str]) -> Program {
+    let greeting = lines.iter().map(|line| Cow::Borrowed(*line)).collect();
+    let exit = Some(Exit { code, after: Duration::ZERO });
+    Program { does: Does::Wait, exit, greeting, ..tool(image, (1, 0), 1) }
 }
 
 /// Every image that is known.
-pub static TABLE: &[Program] = &[
-    server(
-        "nginx",
-        (1, 29),
-        69,
-        "nginx",
-        &[80],
-        Site::Page { root: "/usr/share/nginx/html", index: NGINX_PAGE },
-        NGINX_LINES,
-    ),
-    server(
-        "httpd",
-        (2, 4),
-        56,
-        "httpd-foreground",
-        &[80],
-        Site::Page { root: "/usr/local/apache2/htdocs", index: "<html><body><h1>It works!</h1></body></html>\n" },
-        &["[mpm_event:notice] [pid 1] AH00489: Apache/2.4 (Unix) configured -- resuming normal operations"],
-    ),
-    server("agnhost", (2, 57), 54, "/agnhost", &[8080], Site::Netexec, &["Started HTTP server on port 8080"]),
-    server("http-echo", (1, 0), 4, "/http-echo", &[5678], Site::Anything, &["[INFO] server is listening on :5678"]),
-    server("echoserver", (1, 10), 90, "", &[8080], Site::Anything, &[]),
-    server(
-        "hpa-example",
-        (1, 0),
-        146,
-        "apache2-foreground",
-        &[80],
-        Site::Page { root: "/var/www/html", index: "OK!" },
-        &[
-            "[mpm_prefork:notice] [pid 1] AH00163: Apache/2.4.10 (Debian) PHP/5.6.14 configured -- resuming normal operations",
-        ],
-    ),
-    server("hello-app", (2, 0), 10, "", &[8080], Site::Anything, &["Server listening on port 8080"]),
-    server(
-        "redis",
-        (8, 4),
-        45,
-        "redis-server",
-        &[6379],
-        Site::NotHttp,
-        &["1:M * Server initialized", "1:M * Ready to accept connections tcp"],
-    ),
-    server("memcached", (1, 6), 32, "memcached", &[11211], Site::NotHttp, &[]),
-    server(
-        "postgres",
-        (18, 99),
-        150,
-        "postgres",
-        &[5432],
-        Site::NotHttp,
-        &["LOG:  database system is ready to accept connections"],
-    ),
-    server(
-        "mysql",
-        (9, 99),
-        240,
-        "mysqld",
-        &[3306],
-        Site::NotHttp,
-        &["[System] [MY-010931] [Server] /usr/sbin/mysqld: ready for connections."],
-    ),
-    server("mariadb", (12, 99), 110, "mariadbd", &[3306], Site::NotHttp, &["[Note] mariadbd: ready for connections."]),
-    server("mongo", (8, 99), 260, "mongod", &[27017], Site::NotHttp, &["Waiting for connections"]),
-    tool("busybox", (1, 37), 2, Does::Command),
-    tool("alpine", (3, 23), 4, Does::Command),
-    tool("debian", (13, 99), 47, Does::Command),
-    tool("ubuntu", (26, 10), 29, Does::Command),
-    tool("bash", (5, 99), 6, Does::Command),
-    tool("perl", (5, 99), 330, Does::Command),
-    tool("python", (3, 14), 45, Does::Command),
-    tool("node", (25, 99), 50, Does::Command),
-    tool("curl", (8, 99), 10, Does::Command),
-    Program {
-        binary: "stress",
-        greeting: &["stress: info: [1] dispatching hogs: 0 cpu, 0 io, 1 vm, 0 hdd"],
-        on_term: exits(143, 5),
-        ..tool("stress", (1, 0), 4, Does::Wait)
-    },
-    Program { on_term: exits(0, 5), ..tool("pause", (3, 10), 1, Does::Wait) },
-    Program {
-        greeting: &[
-            "",
-            "Hello from Docker!",
-            "This message shows that your installation appears to be working correctly.",
-            "",
-        ],
-        ..tool("hello-world", (1, 0), 1, Does::Exit(0))
-    },
-    Program { greeting: &["panic: something went wrong"], ..tool("crash", (1, 0), 1, Does::Exit(1)) },
-];
+pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
+    let page = |root, index| Site::Page { root, index };
+    let rows = [
+        server("nginx", (1, 29), 69, "nginx", 80, page("/usr/share/nginx/html", NGINX_PAGE), (0, 200), NGINX_LINES),
+        server(
+            "httpd",
+            (2, 4),
+            56,
+            "httpd-foreground",
+            80,
+            page("/usr/local/apache2/htdocs", "<html><body><h1>It works!</h1></body></html>\n"),
+            (1, 300),
+            &["[mpm_event:notice] [pid 1] AH00489: Apache/2.4 (Unix) configured -- resuming normal operations"],
+        ),
+        server("agnhost", (2, 57), 54, "/agnhost", 8080, Site::Netexec, USUAL, &["Started HTTP server on port 8080"]),
+        server(
+            "http-echo",
+            (1, 0),
+            4,
+            "/http-echo",
+            5678,
+            Site::Anything,
+            (0, 100),
+            &["[INFO] server is listening on :5678"],
+        ),
+        server("echoserver", (1, 10), 90, "", 8080, Site::Anything, USUAL, &[]),
+        server(
+            "hpa-example",
+            (1, 0),
+            146,
+            "apache2-foreground",
+            80,
+            page("/var/www/html", "OK!"),
+            // Each request has it draw a million square roots.
+            (1, 10_000),
+            &[
+                "[mpm_prefork:notice] [pid 1] AH00163: Apache/2.4.10 (Debian) PHP/5.6.14 configured -- resuming normal operations",
+            ],
+        ),
+        server("hello-app", (2, 0), 10, "", 8080, Site::Anything, (0, 200), &["Server listening on port 8080"]),
+        server(
+            "redis",
+            (8, 4),
+            45,
+            "redis-server",
+            6379,
+            Site::NotHttp,
+            (2, 50),
+            &["1:M * Server initialized", "1:M * Ready to accept connections tcp"],
+        ),
+        server("memcached", (1, 6), 32, "memcached", 11211, Site::NotHttp, (1, 50), &[]),
+        server(
+            "postgres",
+            (18, 99),
+            150,
+            "postgres",
+            5432,
+            Site::NotHttp,
+            (3, 2000),
+            &["LOG:  database system is ready to accept connections"],
+        ),
+        server(
+            "mysql",
+            (9, 99),
+            240,
+            "mysqld",
+            3306,
+            Site::NotHttp,
+            (6, 2000),
+            &["[System] [MY-010931] [Server] /usr/sbin/mysqld: ready for connections."],
+        ),
+        server(
+            "mariadb",
+            (12, 99),
+            110,
+            "mariadbd",
+            3306,
+            Site::NotHttp,
+            (5, 2000),
+            &["[Note] mariadbd: ready for connections."],
+        ),
+        server("mongo", (8, 99), 260, "mongod", 27017, Site::NotHttp, (8, 2000), &["Waiting for connections"]),
+        tool("busybox", (1, 37), 2),
+        tool("alpine", (3, 23), 4),
+        tool("debian", (13, 99), 47),
+        tool("ubuntu", (26, 10), 29),
+        tool("bash", (5, 99), 6),
+        tool("perl", (5, 99), 330),
+        tool("python", (3, 14), 45),
+        tool("node", (25, 99), 50),
+        tool("curl", (8, 99), 10),
+        Program {
+            does: Does::Wait,
+            binary: "stress",
+            greeting: vec!["stress: info: [1] dispatching hogs: 0 cpu, 0 io, 1 vm, 0 hdd".into()],
+            on_term: exits(143, 5),
+            ..tool("stress", (1, 0), 4)
+        },
+        Program { does: Does::Wait, on_term: exits(0, 5), ..tool("pause", (3, 10), 1) },
+        ends(
+            "hello-world",
+            0,
+            &[
+                "",
+                "Hello from Docker!",
+                "This message shows that your installation appears to be working correctly.",
+                "",
+            ],
+        ),
+        ends("crash", 1, &["panic: something went wrong"]),
+    ];
+    rows.map(Arc::new).into()
+});
 
 /// An image that the table does not know: it starts and stays up, and listens on the ports that its manifest names. Told
 /// to stop, it first finishes what it is at.
-static UNKNOWN: Program = Program { on_term: exits(0, 1500), ..server("", (0, 0), 48, "", &[], Site::Anything, &[]) };
+static UNKNOWN: LazyLock<Arc<Program>> = LazyLock::new(|| {
+    let (idle_millicores, request_micros) = USUAL;
+    Arc::new(Program {
+        size_bytes: 48 * MIB,
+        does: Does::Serve(Vec::new(), Site::Anything),
+        idle_millicores,
+        request_micros,
+        on_term: exits(0, 1500),
+        ..Program::default()
+    })
+});
 
-pub fn by_image(short_name: &str) -> Option<&'static Program> {
+/// Another command than the image's own, or a shell at which somebody sits.
+static UNKNOWN_COMMAND: LazyLock<Arc<Program>> = LazyLock::new(|| Arc::new(tool("", (0, 0), 0)));
+
+pub fn by_image(short_name: &str) -> Option<&'static Arc<Program>> {
     TABLE.iter().find(|program| program.image == short_name)
 }
 
+/// What an image of this name does.
+pub fn of_image(short_name: &str) -> Arc<Program> {
+    by_image(short_name).unwrap_or(&UNKNOWN).clone()
+}
+
 /// The program that a command line calls by its path or name.
-pub fn by_binary(binary: &str) -> Option<&'static Program> {
+pub fn by_binary(binary: &str) -> Option<&'static Arc<Program>> {
     let name = binary.rsplit('/').next().unwrap_or(binary);
     TABLE.iter().find(|program| !program.binary.is_empty() && program.binary.trim_start_matches('/') == name)
 }
@@ -226,28 +363,40 @@ pub enum Turn {
 /// The first process of a container.
 #[derive(Clone, Debug)]
 pub struct Process {
-    program: &'static Program,
+    program: Arc<Program>,
     /// What its command line comes to, if that is not the program itself.
     script: Option<Arc<Script>>,
     /// It ends at once with this code.
     exit: Option<i32>,
-    /// The memory that it takes beside what every process does.
-    pub memory_bytes: u64,
+    /// The memory that it is told to take.
+    asked_bytes: u64,
     /// So many CPUs it keeps busy.
     pub cores: u64,
     /// It took the place of a shell, and has said its greeting then.
     replaced: bool,
+    began_at: Option<Time>,
+    /// How long it had run when it had its last turn.
+    age: Duration,
 }
 
 impl Default for Process {
     fn default() -> Process {
-        Process { program: &UNKNOWN, script: None, exit: None, replaced: false, memory_bytes: 0, cores: 0 }
+        Process {
+            program: UNKNOWN.clone(),
+            script: None,
+            exit: None,
+            replaced: false,
+            asked_bytes: 0,
+            cores: 0,
+            began_at: None,
+            age: Duration::ZERO,
+        }
     }
 }
 
 impl Process {
-    pub fn new(config: &Config) -> Process {
-        let program = by_image(short_name(&config.identity.image)).unwrap_or(&UNKNOWN);
+    /// What a container runs whose image has this program.
+    pub fn new(config: &Config, program: &Arc<Program>) -> Process {
         if config.exit.is_some() {
             return Process { exit: config.exit, ..Process::default() };
         }
@@ -255,14 +404,14 @@ impl Process {
         let words: Vec<String> = command.iter().chain(args).cloned().collect();
         let runs_itself = match program.does {
             // Arguments alone go to the image's own entrypoint.
-            Does::Serve(..) | Does::Exit(_) | Does::Wait => command.is_empty(),
+            Does::Serve(..) | Does::Wait => command.is_empty(),
             Does::Command => false,
         };
-        let (memory_bytes, cores) = (memory_asked_for(&words), cores_asked_for(&words));
-        let itself = |program| Process { program, memory_bytes, cores, ..Process::default() };
+        let (asked_bytes, cores) = (memory_asked_for(&words), cores_asked_for(&words));
+        let itself =
+            |program: &Arc<Program>| Process { program: program.clone(), asked_bytes, cores, ..Process::default() };
         if runs_itself {
-            let exit = if let Does::Exit(code) = program.does { Some(code) } else { None };
-            return Process { exit, ..itself(program) };
+            return itself(program);
         }
         if let Some(named) = words.first().and_then(|word| by_binary(word)) {
             return itself(named);
@@ -275,7 +424,7 @@ impl Process {
         }
         let script = Arc::new(Script::new(&words, &config.environment, &config.hostname, &config.working_folder));
         let program = if matches!(program.does, Does::Serve(..)) { &UNKNOWN_COMMAND } else { program };
-        Process { program, script: Some(script), ..Process::default() }
+        Process { program: program.clone(), script: Some(script), ..Process::default() }
     }
 
     /// It reads files, and variables.
@@ -283,25 +432,54 @@ impl Process {
         self.script.is_some()
     }
 
+    /// It does what its image says, for a while at least.
+    fn is_itself(&self) -> bool {
+        self.script.is_none() && self.exit.is_none()
+    }
+
     /// What it prints first, whoever looks.
-    pub fn greeting(&self) -> &'static [&'static str] {
-        if self.script.is_some() || self.replaced { &[] } else { self.program.greeting }
+    pub fn greeting(&self) -> &[Cow<'static, str>] {
+        let is_late = !self.program.start_delay.is_zero();
+        if self.script.is_some() || self.replaced || is_late { &[] } else { &self.program.greeting }
     }
 
     pub fn on_term(&self) -> OnTerm {
-        match (&self.script, self.exit) {
-            (Some(script), _) => script.on_term(),
-            (None, Some(code)) => exits(code, 0),
-            (None, None) => self.program.on_term,
+        match (&self.script, self.exit, self.program.exit) {
+            (Some(script), ..) => script.on_term(),
+            (None, Some(code), _) => exits(code, 0),
+            (None, None, Some(Exit { code, after: Duration::ZERO })) => exits(code, 0),
+            (None, None, _) => self.program.on_term,
         }
     }
 
     /// What it serves, and where; `None` if nothing.
-    pub fn site(&self) -> Option<(&'static [u16], Site)> {
-        match self.program.does {
-            Does::Serve(ports, site) if self.script.is_none() && self.exit.is_none() => Some((ports, site)),
+    pub fn site(&self) -> Option<(&[u16], &Site)> {
+        match &self.program.does {
+            Does::Serve(ports, site) if self.is_itself() && self.age >= self.program.start_delay => Some((ports, site)),
             _ => None,
         }
+    }
+
+    /// How long it had run when it had its last turn.
+    pub fn age(&self) -> Duration {
+        self.age
+    }
+
+    /// The memory that it takes beside what every process does.
+    pub fn memory_bytes(&self) -> u64 {
+        let own = if self.is_itself() { self.program.memory.at(self.age) } else { 0 };
+        self.asked_bytes.saturating_add(own)
+    }
+
+    /// What it takes may become more.
+    pub fn grows(&self) -> bool {
+        self.is_itself() && self.program.memory.growth_bytes > 0
+    }
+
+    /// What it takes while nobody asks it anything, in thousandths of a core, and what a request costs it in
+    /// microseconds. A command waits most of its time.
+    pub fn cost(&self) -> (u64, u64) {
+        if self.is_itself() { (self.program.idle_millicores, self.program.request_micros) } else { (0, 0) }
     }
 
     /// Goes on from where it was.
@@ -312,15 +490,48 @@ impl Process {
         match &mut self.script {
             Some(script) => match Arc::make_mut(script).run(now, files, print) {
                 Turn::Becomes(binary) => {
-                    let program = by_binary(binary).unwrap_or(&UNKNOWN);
-                    program.greeting.iter().for_each(|line| print((*line).to_owned()));
+                    let program = by_binary(binary).unwrap_or(&UNKNOWN).clone();
+                    program.greeting.iter().for_each(|line| print(line.to_string()));
                     *self = Process { program, replaced: true, ..Process::default() };
                     Turn::Serves
                 }
                 turn => turn,
             },
-            None => Turn::Serves,
+            None => self.live(now, print),
         }
+    }
+
+    /// Does what its program does by this time of its life, and says when it does more.
+    fn live(&mut self, now: Time, print: &mut dyn FnMut(String)) -> Turn {
+        let program = &self.program;
+        let is_first = self.began_at.is_none();
+        let (before, age) = (self.age, now.since(*self.began_at.get_or_insert(now)));
+        self.age = age;
+        let begins = program.start_delay;
+        if begins > before && age >= begins {
+            program.greeting.iter().for_each(|line| print(line.to_string()));
+        }
+        for (line, period) in &program.lines {
+            let due = |age: Duration| age.checked_sub(begins).map(|age| age.as_nanos() / period.as_nanos().max(1));
+            if !is_first && due(age) > due(before).or(Some(0)) {
+                print(line.to_string());
+            }
+        }
+        if let Some(exit) = program.exit.filter(|exit| age >= exit.after) {
+            return Turn::Ends(exit.code);
+        }
+        let readiness = match &program.does {
+            Does::Serve(_, Site::Handlers(handlers)) => handlers.as_slice(),
+            _ => &[],
+        };
+        // Once in a life: somebody may wait for it.
+        let once = readiness.iter().map(|handler| handler.after).chain([begins]).chain(program.exit.map(|e| e.after));
+        let once = once.filter(|at| *at > age).min();
+        let working = age.saturating_sub(begins);
+        let lines = program.lines.iter().filter_map(|(_, period)| next_tick(working, *period)).map(|at| at + begins);
+        let next = once.into_iter().chain(lines).chain(program.memory.next(age)).min();
+        let class = if once.is_some() { Class::Work } else { Class::Background };
+        next.map_or(Turn::Serves, |at| Turn::Sleeps(at - age, class))
     }
 }
 
@@ -340,6 +551,3 @@ fn cores_asked_for(words: &[String]) -> u64 {
     let at = words.iter().position(|word| matches!(word.as_str(), "--cpu" | "-cpus"));
     at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or(0)
 }
-
-/// Another command than the image's own, or a shell at which somebody sits.
-static UNKNOWN_COMMAND: Program = tool("", (0, 0), 0, Does::Command);

@@ -2,41 +2,10 @@
 
 use super::Runtime;
 use super::container::{Container, Handle};
-use super::images::short_name;
 use crate::clock::Time;
 
 /// A whole core, in the unit of rates: nanoseconds of CPU time a second.
 pub const CORE_NANOS: u64 = 1_000_000_000;
-
-/// What a program takes while nobody asks it anything, in thousandths of a core, and what a request costs it.
-struct Cost {
-    image: &'static str,
-    idle_millicores: u64,
-    request_micros: u64,
-}
-
-const fn cost(image: &'static str, idle_millicores: u64, request_micros: u64) -> Cost {
-    Cost { image, idle_millicores, request_micros }
-}
-
-const COSTS: &[Cost] = &[
-    cost("nginx", 0, 200),
-    cost("httpd", 1, 300),
-    cost("http-echo", 0, 100),
-    cost("hello-app", 0, 200),
-    cost("pause", 0, 0),
-    // Each request has it draw a million square roots.
-    cost("hpa-example", 1, 10_000),
-    cost("redis", 2, 50),
-    cost("memcached", 1, 50),
-    cost("postgres", 3, 2000),
-    cost("mysql", 6, 2000),
-    cost("mariadb", 5, 2000),
-    cost("mongo", 8, 2000),
-];
-
-/// A program of which nothing is known.
-const USUAL: Cost = cost("", 1, 2000);
 
 /// Counts the CPU time of a container's processes.
 #[derive(Clone, Debug, Default)]
@@ -76,14 +45,7 @@ impl Container {
 
     /// The CPU time of one request to it, in nanoseconds.
     pub fn request_nanos(&self) -> u64 {
-        self.cost().map_or(0, |cost| cost.request_micros * 1000)
-    }
-
-    /// `None` for a command, which waits most of its time.
-    fn cost(&self) -> Option<&'static Cost> {
-        let name = short_name(&self.identity.image);
-        let known = COSTS.iter().find(|cost| cost.image == name).unwrap_or(&USUAL);
-        self.process.site().is_some().then_some(known)
+        self.process.cost().1 * 1000
     }
 
     /// What its processes would like to take a second, but for their limit.
@@ -91,7 +53,7 @@ impl Container {
         if !self.is_running() {
             return 0;
         }
-        let idle = self.cost().map_or(0, |cost| cost.idle_millicores * CORE_NANOS / 1000);
+        let idle = self.process.cost().0 * (CORE_NANOS / 1000);
         let asked = self.process.cores.saturating_mul(CORE_NANOS);
         let wanted =
             [asked, self.work.filled_nanos, self.work.requests_nanos].iter().fold(idle, |a, b| a.saturating_add(*b));

@@ -82,6 +82,7 @@ impl Serve {
             nodes: self.nodes,
             settings: Settings::default().with_start_latency(self.start_latency),
             hollow_nodes: true,
+            images: false,
             start: crate::wall_clock::now(),
             without: self.without.clone(),
             signer: Some(crate::token_signer::unguessable()),

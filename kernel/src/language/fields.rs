@@ -296,6 +296,25 @@ mod tests {
     }
 
     #[test]
+    fn an_image_is_declared_like_any_object() {
+        let mut session = session();
+        let image = "apiVersion: kernetes.dev/v1alpha1\nkind: Image\nmetadata:\n  name: shop\nspec:\n";
+        assert_eq!(words(&format!("{image}  startD"), &session), ["startDelay:"]);
+        assert!(told(&format!("{image}  startDelay: 5s"), "startDelay", &session).contains("until it listens"));
+        let wrong = run(&mut session, &format!("{image}  startDely: 5s\n"));
+        assert!(wrong.ends_with("unknown field \"spec.startDely\"; did you mean \"startDelay\"?"), "{wrong}");
+        let http = "  http:\n  - port: 8080\n    body: sold out\n";
+        assert!(run(&mut session, &format!("{image}{http}")).starts_with("image.kernetes.dev/shop created\n"));
+        run(&mut session, "kubectl run web --image=shop:1 --port=8080 --expose");
+        assert_eq!(
+            run(&mut session, "node-1$ curl -s $(kubectl get service web -o jsonpath={.spec.clusterIP}):8080"),
+            "sold out"
+        );
+        assert!(run(&mut session, "kubectl get images").starts_with("NAME   IMAGE   AGE\nshop "));
+        assert_eq!(run(&mut session, "kubectl delete image shop"), "image.kernetes.dev \"shop\" deleted\n");
+    }
+
+    #[test]
     fn help_explains_the_field_or_tells_of_the_object() {
         let mut session = session();
         run(&mut session, "kubectl create deployment web --image=nginx");

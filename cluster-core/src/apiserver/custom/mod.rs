@@ -68,6 +68,8 @@ pub fn versions(kind: &Kind) -> Option<impl Iterator<Item = &str>> {
 #[derive(Clone, Default)]
 pub struct CustomKinds {
     by_definition: imbl::OrdMap<Key, Entry>,
+    /// Definitions that no object tells of.
+    own: imbl::OrdMap<Key, Object>,
     /// Something was written that definitions have to react to.
     unsettled: bool,
 }
@@ -118,15 +120,24 @@ impl CustomKinds {
             Some(known) if Arc::ptr_eq(&known.spec, object.spec_part()) => known.definition.clone(),
             _ => Arc::new(Definition::of(object)),
         };
-        let entry = Entry {
-            slot,
-            spec: object.spec_part().clone(),
-            kinds: kinds_of(object, slot, &definition),
-            definition,
-            established: lifecycle::has_condition(object, "Established"),
-            terminating: lifecycle::has_condition(object, "Terminating"),
-        };
-        self.by_definition.insert(object.key.clone(), entry);
+        let established = lifecycle::has_condition(object, "Established");
+        self.by_definition.insert(object.key.clone(), Entry::new(object, slot, definition, established));
+    }
+
+    /// Serves the kind of a definition that no object tells of.
+    pub fn serve_own(&mut self, object: &Object, store: &mut Store) {
+        let definition = Arc::new(Definition::of(object));
+        self.by_definition.insert(object.key.clone(), Entry::new(object, store.add_slot(), definition, true));
+        self.own.insert(object.key.clone(), object.clone());
+    }
+
+    pub fn is_own(&self, kind: &KindRef) -> bool {
+        self.own_definition(kind).is_some()
+    }
+
+    /// The definition of such a kind.
+    pub fn own_definition(&self, kind: &KindRef) -> Option<&Object> {
+        self.own.get(&Key::cluster(kind.qualified_resource()))
     }
 
     fn entry(&self, kind: &KindRef) -> Option<&Entry> {
@@ -144,6 +155,19 @@ impl CustomKinds {
         match self.entry(&object.kind) {
             Some(entry) => in_version(object, &entry.kinds[entry.definition.storage]),
             None => object,
+        }
+    }
+}
+
+impl Entry {
+    fn new(object: &Object, slot: usize, definition: Arc<Definition>, established: bool) -> Entry {
+        Entry {
+            slot,
+            spec: object.spec_part().clone(),
+            kinds: kinds_of(object, slot, &definition),
+            definition,
+            established,
+            terminating: lifecycle::has_condition(object, "Terminating"),
         }
     }
 }

@@ -175,7 +175,7 @@ impl ApiServer {
 
     fn definition_of(&self, kind: &KindRef) -> Option<&Object> {
         let key = crate::api::Key::cluster(kind.qualified_resource());
-        self.store.get(custom::definition_kind(), &key)
+        self.custom.own_definition(kind).or_else(|| self.store.get(custom::definition_kind(), &key))
     }
 }
 
