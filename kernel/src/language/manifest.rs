@@ -302,8 +302,8 @@ fn pointer(path: &str) -> String {
 }
 
 /// The schema of the place that a path names.
-pub fn schema_at(kind: &KindRef, path: &str) -> Option<Schema<'static>> {
-    let mut schema = Schema::of(kind)?;
+pub fn schema_at<'a>(kind: &'a KindRef, path: &str) -> Option<Schema<'a>> {
+    let mut schema = Schema::of(kind).or_else(|| kind.schema.as_deref().map(Schema::new))?;
     for step in path.replace('[', ".").replace(']', "").split('.').filter(|step| !step.is_empty()) {
         schema = match step.parse::<usize>() {
             Ok(_) => schema.items()?,
@@ -346,7 +346,7 @@ fn expected(kind: &KindRef, path: &str) -> Option<String> {
 
 fn nearest_field(kind: &KindRef, path: &str) -> Option<String> {
     let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
-    let schema = if parent.is_empty() { Schema::of(kind)? } else { schema_at(kind, parent)? };
+    let schema = schema_at(kind, parent)?;
     let nearest = schema.properties().map(|(name, _)| name).min_by_key(|name| strsim::levenshtein(name, field))?;
     (strsim::levenshtein(nearest, field) <= 1 + field.len() / 3).then(|| nearest.to_owned())
 }

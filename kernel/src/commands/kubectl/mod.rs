@@ -26,7 +26,7 @@ use super::{Context, Program};
 use failure::{Failure, message};
 pub use flags::Parsed;
 use verb::{Call, Verb};
-pub use verbs::{LAST_APPLIED, config, schema_in};
+pub use verbs::{LAST_APPLIED, config, schema_in, with_common_fields};
 
 /// The first words that kubectl understands.
 pub fn verb_names() -> impl Iterator<Item = &'static str> {

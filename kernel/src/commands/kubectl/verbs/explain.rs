@@ -94,6 +94,9 @@ fn step<'a>(schema: Schema<'a>, name: &str) -> Option<Schema<'a>> {
 }
 
 fn custom_schema(call: &mut Call<'_, '_>, kind: &KindRef) -> Result<Value, Failure> {
+    if let Some(schema) = &kind.schema {
+        return Ok(with_common_fields((**schema).clone()));
+    }
     let definition = call.get(CustomResourceDefinition::kind(), "", &kind.qualified_resource())?;
     Ok(schema_in(&definition, kind))
 }
@@ -102,8 +105,12 @@ fn custom_schema(call: &mut Call<'_, '_>, kind: &KindRef) -> Result<Value, Failu
 pub fn schema_in(definition: &Value, kind: &KindRef) -> Value {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let version = versions.into_iter().flatten().find(|version| version["name"] == *kind.version);
-    let mut schema =
-        version.and_then(|version| version.pointer("/schema/openAPIV3Schema")).cloned().unwrap_or(json!({}));
+    let schema = version.and_then(|version| version.pointer("/schema/openAPIV3Schema")).cloned();
+    with_common_fields(schema.unwrap_or(json!({})))
+}
+
+/// The schema of a custom kind with the fields that every object has.
+pub fn with_common_fields(mut schema: Value) -> Value {
     let name = <ObjectMeta as k8s_openapi::schemars::JsonSchema>::schema_name();
     schema["properties"]["apiVersion"] = json!({"type": "string"});
     schema["properties"]["kind"] = json!({"type": "string"});

@@ -44,7 +44,7 @@ mod top;
 mod wait;
 
 pub use apply::LAST_APPLIED;
-pub use explain::schema_in;
+pub use explain::{schema_in, with_common_fields};
 
 use super::super::suggest::suggestions;
 use super::help::names;
