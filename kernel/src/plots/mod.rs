@@ -184,3 +184,71 @@ impl std::fmt::Display for Table {
         f.write_str(&crate::text::table(&self.columns, &self.rows))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::testing::{run, session};
+    use crate::output::{Output, Sink};
+    use canvas::{WIDTH, text_width};
+
+    struct Drawn(String);
+
+    impl Sink for Drawn {
+        fn put(&mut self, output: Output) {
+            if let Output::Display { data, .. } = output {
+                self.0 += data.get("image/svg+xml").and_then(Value::as_str).unwrap_or_default();
+            }
+        }
+    }
+
+    /// The texts of an SVG that go beyond its sides.
+    fn cut(svg: &str) -> Vec<&str> {
+        let texts = svg.split("<text ").skip(1).filter_map(|text| text.split_once('>'));
+        let cut = texts.filter_map(|(attributes, text)| {
+            let attribute = |name: &str| attributes.split_once(&format!("{name}=\""))?.1.split('"').next();
+            let text = text.split("</text>").next()?.trim();
+            let x: i32 = attribute("x")?.parse().ok()?;
+            // plotters writes the size in pixels less a part of it.
+            let size = attribute("font-size")?.parse::<f64>().ok()? * 1.24;
+            // Reckoned for wide letters; most fonts need less.
+            let width = text_width(&text.replace("&quot;", "\""), size as i32) * 4 / 5;
+            let left = match attribute("text-anchor")? {
+                "start" => x,
+                "middle" => x - width / 2,
+                _ => x - width,
+            };
+            (left < 0 || left + width > WIDTH as i32).then_some(text)
+        });
+        cut.collect()
+    }
+
+    #[test]
+    fn no_words_of_a_picture_are_cut_off() {
+        let mut session = session();
+        run(
+            &mut session,
+            "kubectl create deployment web --image=nginx --replicas=3\nkubectl expose deployment web --port=80",
+        );
+        run(&mut session, "docker run -d --name old nginx\nkubectl run client --image=busybox -- sleep 3600");
+        let told = run(&mut session, "kubectl exec client -- curl -s http://web");
+        assert!(told.contains("nginx"), "{told}");
+        run(&mut session, "%poweroff node-1\n%advance 6m\nkubectl set image deployment/web nginx=nginx:1.28");
+        for language in ["en", "ja"] {
+            run(&mut session, &format!("%lang {language}"));
+            for plot in ALL {
+                let subject = match plot.name {
+                    "packing" => "",
+                    "queue" => "endpointslice-controller",
+                    "traffic" => "service/web",
+                    "contrast" => "deployment/web docker",
+                    _ => "deployment/web",
+                };
+                let mut drawn = Drawn(String::new());
+                session.execute(&format!("%plot {} {subject}", plot.name), &mut drawn).unwrap();
+                assert!(drawn.0.contains("role=\"img\" aria-label=\""), "{}", plot.name);
+                assert_eq!(cut(&drawn.0), [""; 0], "{} in {language}", plot.name);
+            }
+        }
+    }
+}

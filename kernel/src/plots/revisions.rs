@@ -14,6 +14,8 @@ use super::{Context, Picture, Table};
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 const ROW: i32 = 22;
+const LEGEND_ROW: i32 = 24;
+const LEGEND_LEFT: i32 = 20;
 const ROWS_MAX: usize = 24;
 const TOP: i32 = 46;
 /// Keys are longer than names of pods.
@@ -90,7 +92,23 @@ impl Timeline {
 
     /// How tall it is drawn.
     pub fn height(&self) -> i32 {
-        ROW * self.keys.len() as i32 + 78
+        ROW * self.keys.len() as i32 + 78 + LEGEND_ROW * (self.writers_places().1 - 1)
+    }
+
+    /// Where each writer stands in the legend, across and in which row; and how many rows that takes.
+    fn writers_places(&self) -> (Vec<(i32, i32)>, i32) {
+        let (mut x, mut row) = (LEGEND_LEFT, 0);
+        let place = |writer: &String| {
+            let width = legend_width(writer);
+            if x > LEGEND_LEFT && x + width > WIDTH as i32 {
+                (x, row) = (LEGEND_LEFT, row + 1);
+            }
+            let place = (x, row);
+            x += width;
+            place
+        };
+        let places = self.writers.iter().map(place).collect();
+        (places, row + 1)
     }
 
     /// Draws the writes from `top` down, with the axis and the legend; returns where the rows end.
@@ -212,22 +230,27 @@ fn mark(sheet: &Sheet<'_>, at: (i32, i32), kind: Kind, color: RGBColor) -> Drawn
 }
 
 fn legend(sheet: &Sheet<'_>, timeline: &Timeline, y: i32, japanese: bool) -> Drawn {
-    let word = |x: &mut i32, y: i32, text: &str| -> Drawn {
-        sheet.draw(&Text::new(text.to_owned(), (*x + 12, y), anchored(12, &INK, HPos::Left, VPos::Center)))?;
-        *x += 12 + text_width(text, 12) + 18;
-        Ok(())
+    let word = |(x, y): (i32, i32), text: &str| -> Drawn {
+        sheet.draw(&Text::new(text.to_owned(), (x + 12, y), anchored(12, &INK, HPos::Left, VPos::Center)))
     };
-    let mut x = 20;
-    for (index, writer) in timeline.writers.iter().enumerate() {
+    let (places, rows) = timeline.writers_places();
+    for (index, (writer, (x, row))) in timeline.writers.iter().zip(places).enumerate() {
+        let y = y + LEGEND_ROW * row;
         sheet.draw(&Rectangle::new([(x - 5, y - 5), (x + 5, y + 5)], color(index).filled()))?;
-        word(&mut x, y, writer)?;
+        word((x, y), writer)?;
     }
-    let mut x = 20;
+    let (mut x, y) = (LEGEND_LEFT, y + LEGEND_ROW * rows);
     for kind in Kind::ALL {
-        mark(sheet, (x, y + 24), kind, if kind == Kind::Deleted { FAULT } else { INK })?;
-        word(&mut x, y + 24, kind.words(japanese))?;
+        mark(sheet, (x, y), kind, if kind == Kind::Deleted { FAULT } else { INK })?;
+        word((x, y), kind.words(japanese))?;
+        x += legend_width(kind.words(japanese));
     }
     Ok(())
+}
+
+/// A mark, its words, and room behind them.
+fn legend_width(words: &str) -> i32 {
+    12 + text_width(words, 12) + 18
 }
 
 fn alt(context: &Context<'_>, timeline: &Timeline, first: u64, last: u64) -> String {

@@ -17,6 +17,8 @@ use super::{Context, Picture, Table};
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 const ROW: i32 = 26;
+const HEAD: i32 = 20;
+/// Below names at two heights.
 const TOP: i32 = 88;
 /// The lanes of etcd and the apiserver; those who ask stand to the right of them.
 const ETCD: i32 = 118;
@@ -79,7 +81,9 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
     let gap = (LAST - FIRST) / (story.lanes.len().max(2) as i32 - 1);
     let x = |lane: usize| FIRST + gap * lane as i32;
     let has_runtime = story.steps.iter().any(|step| step.deed == Deed::Calls);
-    let bottom = TOP + ROW * story.steps.len() as i32;
+    let heights = heights(&story.lanes, gap);
+    let top = TOP + HEAD * (heights - 2);
+    let bottom = top + ROW * story.steps.len() as i32;
     let svg = draw((bottom + 66) as u32, &alt, |sheet| {
         let title = match context.japanese {
             true => format!("だれがだれに接続したか: {}", context.subject),
@@ -89,16 +93,16 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         head(sheet, ETCD, "etcd", 0, bottom)?;
         head(sheet, APISERVER, "kube-apiserver", 0, bottom)?;
         for (index, lane) in story.lanes.iter().enumerate() {
-            head(sheet, x(index), lane, index % 2, bottom)?;
+            head(sheet, x(index), lane, index as i32 % heights, bottom)?;
         }
         for (index, step) in story.steps.iter().enumerate() {
             if step.deed == Deed::Watches {
-                let (x, y) = (x(step.lane), TOP + ROW * index as i32 + 20);
+                let (x, y) = (x(step.lane), top + ROW * index as i32 + 20);
                 sheet.draw(&Rectangle::new([(x - 4, y), (x + 4, bottom + 6)], HEARS.mix(0.35).filled()))?;
             }
         }
         for (index, step) in story.steps.iter().enumerate() {
-            draw_step(sheet, &story, step, x(step.lane), TOP + ROW * index as i32 + 20, context.japanese)?;
+            draw_step(sheet, &story, step, x(step.lane), top + ROW * index as i32 + 20, context.japanese)?;
         }
         if story.hidden > 0 {
             let words = if context.japanese {
@@ -219,9 +223,22 @@ fn path(request: &RequestEntry, name: &str) -> String {
     format!("{method} {}", path.join("/"))
 }
 
-/// The name of a lane, those of neighbours at two heights, and its line.
-fn head(sheet: &Sheet<'_>, x: i32, name: &str, height: usize, bottom: i32) -> Drawn {
-    let (y, width) = (46 + 20 * height as i32, text_width(name, 12) + 12);
+/// At how many heights the names of lanes must stand, two or more, so that none covers another.
+fn heights(lanes: &[String], gap: i32) -> i32 {
+    let fits = |heights: &i32| {
+        let apart = lanes.iter().zip(lanes.iter().skip(*heights as usize));
+        apart.map(|(left, right)| (head_width(left) + head_width(right)) / 2).all(|width| width <= gap * heights)
+    };
+    (2..=lanes.len().max(2) as i32).find(fits).unwrap_or(2)
+}
+
+fn head_width(name: &str) -> i32 {
+    text_width(name, 12) + 12
+}
+
+/// The name of a lane, those of neighbours at different heights, and its line.
+fn head(sheet: &Sheet<'_>, x: i32, name: &str, height: i32, bottom: i32) -> Drawn {
+    let (y, width) = (46 + HEAD * height, head_width(name));
     let left = (x - width / 2).min(WIDTH as i32 - 6 - width);
     sheet.draw(&PathElement::new(vec![(x, y + 10), (x, bottom + 6)], GRID))?;
     sheet.draw(&Rectangle::new([(left, y - 9), (left + width, y + 9)], WHITE.filled()))?;
@@ -361,7 +378,15 @@ fn table(context: &Context<'_>, story: &Story) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use super::heights;
     use crate::controls::testing::{run, session};
+
+    #[test]
+    fn names_stand_at_as_many_heights_as_keep_them_apart() {
+        let lanes = ["kubectl", "endpointslice-controller", "endpoints-controller", "kubelet"].map(str::to_owned);
+        assert_eq!([200, 80, 40].map(|gap| heights(&lanes, gap)), [2, 2, 3]);
+        assert_eq!(heights(&lanes[..1], 430), 2);
+    }
 
     #[test]
     fn arrows_start_at_who_opened_the_connection() {
