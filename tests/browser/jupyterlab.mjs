@@ -90,7 +90,16 @@ export function cells(page) {
   );
 }
 
-/** Scrolls to a cell and looks at its SVG pictures: their natural size and how many colours their pixels have. */
+/** Changes to a theme by its name, and waits until it is there. */
+export async function setTheme(page, theme) {
+  await page.evaluate((theme) => globalThis.jupyterapp.commands.execute("apputils:change-theme", { theme }), theme);
+  await page.waitForFunction((theme) => document.body.dataset.jpThemeName === theme, theme);
+}
+
+/**
+ * Scrolls to a cell and looks at its SVG pictures: their natural size, how many colours their pixels have, and that of the
+ * corner in red, green, blue and opacity.
+ */
 export async function pictures(page, index) {
   await page.evaluate(
     (index) => globalThis.jupyterapp.shell.currentWidget.content.scrollToItem(index, "center"),
@@ -105,8 +114,8 @@ export async function pictures(page, index) {
         const { naturalWidth: width, naturalHeight: height } = image;
         const context = new OffscreenCanvas(width, height).getContext("2d");
         context.drawImage(image, 0, 0);
-        const pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
-        return { width, height, colours: new Set(pixels).size };
+        const { data } = context.getImageData(0, 0, width, height);
+        return { width, height, colours: new Set(new Uint32Array(data.buffer)).size, corner: [...data.slice(0, 4)] };
       }),
     ),
   );

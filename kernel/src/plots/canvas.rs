@@ -65,13 +65,16 @@ pub fn draw(
     Ok(describe(&svg, alt))
 }
 
-/// Puts a title (what a screen reader says) and the role of an image into an SVG.
+/// Puts a title (what a screen reader says) and the role of an image into an SVG, and lets it shrink on narrow pages.
 fn describe(svg: &str, alt: &str) -> String {
     let title = alt.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let label = escaped(alt);
     let Some(end) = svg.find('>') else { return svg.to_owned() };
     let (open, rest) = svg.split_at(end);
-    format!("{open} role=\"img\" aria-label=\"{label}\">\n<title>{title}</title>{}", &rest[1..])
+    format!(
+        "{open} style=\"max-width:100%;height:auto\" role=\"img\" aria-label=\"{label}\">\n<title>{title}</title>{}",
+        &rest[1..]
+    )
 }
 
 /// A text as it stands in an attribute.

@@ -7,8 +7,6 @@ for (const root of document.querySelectorAll(".kernetes-timeline:not([data-ready
   const sheet = document.createElement("div");
   sheet.innerHTML = new TextDecoder().decode(bytes);
   const svg = sheet.querySelector("svg");
-  svg.setAttribute("viewBox", `0 0 ${data.width} ${data.height}`);
-  svg.style.cssText = "max-width: 100%; height: auto";
 
   const covers = data.panels.map(({ top, bottom }) => {
     const add = (name, attributes) => {

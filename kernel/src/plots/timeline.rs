@@ -38,7 +38,7 @@ pub fn plot(context: &Context<'_>) -> Result<Picture, String> {
         panels[1].1 = timeline.panel(sheet, middle + GAP, context.japanese)?;
         Ok(())
     })?;
-    let html = html(context, &svg, &alt, &Scene { rows: &rows, timeline: &timeline, axis, panels, height });
+    let html = html(context, &svg, &alt, &Scene { rows: &rows, timeline: &timeline, axis, panels });
     Ok(Picture { svg, html: Some(html), alt, table: gantt::table(context, &rows, axis.to) })
 }
 
@@ -49,7 +49,6 @@ struct Scene<'a> {
     axis: Axis,
     /// From where to where the panels reach.
     panels: [(i32, i32); 2],
-    height: i32,
 }
 
 fn html(context: &Context<'_>, svg: &str, alt: &str, scene: &Scene<'_>) -> String {
@@ -64,7 +63,6 @@ fn html(context: &Context<'_>, svg: &str, alt: &str, scene: &Scene<'_>) -> Strin
     moments.dedup();
     let say = |japanese: &'static str, english: &'static str| if context.japanese { japanese } else { english };
     let data = json!({
-        "width": WIDTH, "height": scene.height,
         "left": LEFT, "right": WIDTH as i32 - RIGHT,
         "from": micros(scene.axis.from), "to": micros(scene.axis.to),
         "panels": scene.panels.map(|(top, bottom)| json!({"top": top, "bottom": bottom})),
