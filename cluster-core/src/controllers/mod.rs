@@ -14,6 +14,7 @@ pub mod share;
 pub mod certificate_approver;
 pub mod certificate_cleaner;
 pub mod certificate_signer;
+pub mod cloud_controller_manager;
 pub mod cluster_role_aggregation;
 pub mod cron_job;
 pub mod daemonset;
@@ -98,6 +99,10 @@ pub fn all() -> Vec<Arc<dyn Controller>> {
 }
 
 /// What a cluster has only if somebody starts it: one line each. They are clients, no part of kube-controller-manager.
-pub fn optional() -> [Arc<dyn Controller>; 2] {
-    [Arc::new(ingress_nginx::IngressNginx), Arc::new(metrics_server::MetricsServer)]
+pub fn optional() -> [Arc<dyn Controller>; 3] {
+    [
+        Arc::new(ingress_nginx::IngressNginx),
+        Arc::new(metrics_server::MetricsServer),
+        Arc::new(cloud_controller_manager::CloudControllerManager),
+    ]
 }

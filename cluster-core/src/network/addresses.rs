@@ -1,5 +1,5 @@
 //! Who has which address. Machines are in 10.0.0.0/16, each with 254 addresses for its pods from 10.244.0.0 on, and
-//! Services in 10.96.0.0/16; the control plane answers at 10.0.0.1.
+//! Services in 10.96.0.0/16; the control plane answers at 10.0.0.1, load balancers in 198.18.0.0/15.
 //! <https://kubernetes.io/docs/concepts/cluster-administration/networking/>
 
 use std::net::Ipv4Addr;
@@ -12,6 +12,11 @@ pub const CONTROL_PLANE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub const CLUSTER_DNS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 10);
 /// Where the ingress controller is reached, by all who reach the nodes.
 pub const INGRESS: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 200);
+/// The addresses of load balancers that Services may ask for (`loadBalancerIP`). Other load balancers are in 198.18.0.0/16,
+/// with the last two numbers of their Service's own address.
+pub const BALANCERS_TO_ASK_FOR: &str = "198.19.0.0/16";
+/// A node with this label gets nothing from load balancers.
+pub const EXCLUDED_FROM_BALANCERS_LABEL: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 /// All pods, as kube-proxy is told (`--cluster-cidr`).
 pub const CLUSTER_CIDR: &str = "10.244.0.0/16";
 
@@ -46,6 +51,16 @@ pub fn pod_range(machine: &str) -> String {
 /// True if an address is in the range of a machine's pods.
 pub fn is_pod_of(address: Ipv4Addr, machine: &str) -> bool {
     u32::from(address) & !0xff == pod_base(machine)
+}
+
+/// The address of the load balancer of a Service.
+pub fn balancer(cluster_ip: Ipv4Addr) -> Ipv4Addr {
+    let [_, _, third, fourth] = cluster_ip.octets();
+    Ipv4Addr::new(198, 18, third, fourth)
+}
+
+pub fn may_be_asked_for(address: Ipv4Addr) -> bool {
+    address.octets()[..2] == [198, 19]
 }
 
 fn pod_base(machine: &str) -> u32 {

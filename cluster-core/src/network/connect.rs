@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
+
 use super::addresses;
 use super::client::Client;
 pub use super::client::Origin;
@@ -15,6 +17,7 @@ use super::proxy::Route;
 use super::reply::{Failure, Reply};
 use super::rules::{Backend, Mode, Verdict};
 use super::url::Url;
+use crate::api::kind::KindRef;
 use crate::api::{Key, Name};
 use crate::cluster::Machine;
 use crate::runtime::container::{Container, Sandbox};
@@ -237,8 +240,13 @@ impl Network<'_> {
 
     /// The node by which a load balancer or a router lets an external address in.
     fn entrance(&mut self, address: Ipv4Addr, port: u16) -> Option<Name> {
-        let takes = |machine: &Machine| machine.powered && machine.proxy.table().find(address, port).is_some();
-        let nodes: Vec<Name> = self.machines.iter().filter(|(_, m)| takes(m)).map(|(name, _)| name.clone()).collect();
+        let takes = |machine: &Machine| machine.powered && machine.proxy.lets_in(address, port);
+        let is_excluded = |name: &Name| {
+            let node = self.world.apiserver.store.get(KindRef::of::<Node>(), &Key::cluster(name.clone()));
+            node.is_some_and(|node| node.label(addresses::EXCLUDED_FROM_BALANCERS_LABEL).is_some())
+        };
+        let takers = self.machines.iter().filter(|(name, machine)| takes(machine) && !is_excluded(name));
+        let nodes: Vec<Name> = takers.map(|(name, _)| name.clone()).collect();
         // Only external addresses are routed to nodes from outside: those of Services are known on the nodes alone.
         if address.octets()[..2] == [10, 96] || nodes.is_empty() {
             return None;

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 
 use sha2::{Digest as _, Sha256};
 
-use super::addresses::CLUSTER_CIDR;
+use super::addresses::{CLUSTER_CIDR, machine_address};
+use super::policy::covers;
 use super::proxy::Proxy;
 use super::rules::{Backend, Front, Mode, PortRules, ServiceRules, Table, Verdict};
 use crate::clock::Time;
@@ -75,16 +77,21 @@ fn filter(table: &Table, node: &str) -> Chains {
     chains.own.extend(own.map(|name| format!("KUBE-{name}")));
     let portals = "-m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES";
     let external = "-m comment --comment \"kubernetes externally-visible service portals\" -j KUBE-EXTERNAL-SERVICES";
+    let firewall =
+        "-m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j KUBE-PROXY-FIREWALL";
     chains.rules = [
+        format!("INPUT {firewall}"),
         "INPUT -m comment --comment \"kubernetes health check service ports\" -j KUBE-NODEPORTS".to_owned(),
         format!("INPUT -m conntrack --ctstate NEW {external}"),
+        format!("FORWARD {firewall}"),
         "FORWARD -m comment --comment \"kubernetes forwarding rules\" -j KUBE-FORWARD".to_owned(),
         format!("FORWARD -m conntrack --ctstate NEW {portals}"),
         format!("FORWARD -m conntrack --ctstate NEW {external}"),
+        format!("OUTPUT {firewall}"),
         format!("OUTPUT -m conntrack --ctstate NEW {portals}"),
     ]
     .into();
-    let (mut outside, mut inside) = (Vec::new(), Vec::new());
+    let (mut outside, mut inside, mut guarded) = (Vec::new(), Vec::new(), Vec::new());
     for (rules, port) in ports(table) {
         let (name, protocol) = (port_name(rules, port), port.protocol.to_lowercase());
         let refusal = |front| match rules.verdict(port, rules.is_local(front), node) {
@@ -92,8 +99,14 @@ fn filter(table: &Table, node: &str) -> Chains {
             Verdict::Refuse => Some(("has no endpoints", "REJECT --reject-with icmp-port-unreachable")),
             Verdict::Drop => Some(("has no local endpoints", "DROP")),
         };
-        let to = |ip| format!("-d {ip}/32 -p {protocol}");
-        let comment = |what| format!("-m comment --comment \"{name} {what}\" -m {protocol}");
+        let to = |ip: Ipv4Addr| format!("-d {ip}/32 -p {protocol}");
+        let comment = |what: &str| format!("-m comment --comment \"{name} {what}\" -m {protocol}");
+        if !port.usable(None).is_empty() {
+            let comment = comment(&format!("traffic not accepted by {}", chain("KUBE-FW", &[&name, &protocol])));
+            let rule =
+                |ip: &Ipv4Addr| format!("KUBE-PROXY-FIREWALL {} {comment} --dport {} -j DROP", to(*ip), port.port);
+            guarded.extend(rules.guarded_ips().iter().map(rule));
+        }
         if let Some((why, then)) = refusal(Front::ClusterIp) {
             let (to, comment) = (to(rules.cluster_ip), comment(why));
             inside.push(format!("KUBE-SERVICES {to} {comment} --dport {} -j {then}", port.port));
@@ -116,6 +129,7 @@ fn filter(table: &Table, node: &str) -> Chains {
         "KUBE-FORWARD -m comment --comment \"kubernetes forwarding rules\" -m mark --mark 0x4000/0x4000 -j ACCEPT".to_owned(),
         "KUBE-FORWARD -m comment --comment \"kubernetes forwarding conntrack rule\" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT".to_owned(),
     ]);
+    chains.rules.append(&mut guarded);
     chains.rules.append(&mut inside);
     chains
 }
@@ -238,9 +252,12 @@ impl Nat {
             lines.extend(outside.map(|outside| format!("{external} -j {outside}")));
             own.insert(external.clone());
             self.external.push((external.clone(), lines));
+            let guard = self.guard(rules, &name, &external, &protocol, node);
             for (ip, what) in rules.outside_ips() {
-                self.portals.push(portal(ip, what, &external));
+                let guard = guard.as_ref().filter(|_| rules.guarded_ips().contains(&ip));
+                self.portals.push(portal(ip, what, guard.unwrap_or(&external)));
             }
+            own.extend(guard);
             if let Some(number) = port.node_port {
                 self.node_ports.push(format!(
                     "KUBE-NODEPORTS -p {protocol} -m comment --comment \"{name}\" -m {protocol} --dport {number} -j \
@@ -254,6 +271,32 @@ impl Nat {
                 self.endpoints.push((endpoint, lines));
             }
         }
+    }
+
+    /// The chain that lets through who may come by a load balancer.
+    fn guard(
+        &mut self,
+        rules: &ServiceRules,
+        name: &str,
+        external: &str,
+        protocol: &str,
+        node: &str,
+    ) -> Option<String> {
+        let balancers = Some(rules.guarded_ips()).filter(|ips| !ips.is_empty())?;
+        let guard = chain("KUBE-FW", &[name, protocol]);
+        let allow = |source: String| {
+            format!("{guard} -s {source} -m comment --comment \"{name} loadbalancer IP\" -j {external}")
+        };
+        let mut lines: Vec<String> = rules.source_ranges.iter().cloned().map(allow).collect();
+        if rules.source_ranges.iter().any(|range| covers(range, machine_address(node))) {
+            // From the node itself a packet has the balancer's address.
+            lines.extend(balancers.iter().map(|ip| allow(format!("{ip}/32"))));
+        }
+        lines.push(format!(
+            "{guard} -m comment --comment \"other traffic to {name} will be dropped by KUBE-PROXY-FIREWALL\""
+        ));
+        self.external.push((guard.clone(), lines));
+        Some(guard)
     }
 }
 

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 
 use sha2::{Digest as _, Sha256};
 
 use super::addresses::{self, CLUSTER_CIDR};
+use super::policy::covers;
 use super::proxy::Proxy;
 use super::rules::{Backend, Front, Mode, PortRules, ServiceRules, Verdict};
 
@@ -44,6 +46,7 @@ struct Ruleset<'a> {
     service_node_ports: Vec<String>,
     no_endpoint_services: Vec<String>,
     no_endpoint_node_ports: Vec<String>,
+    firewall_ips: Vec<String>,
     affinity: BTreeMap<String, u64>,
     chains: Vec<(String, Vec<String>)>,
 }
@@ -111,6 +114,16 @@ impl Ruleset<'_> {
             };
             self.chains.push((format!("external-{base}"), lines));
         }
+        if !rules.guarded_ips().is_empty() && !everywhere.is_empty() {
+            let guard = format!("firewall-{base}");
+            let guarded = rules.guarded_ips().iter();
+            self.firewall_ips.extend(guarded.clone().map(|ip| format!("{} {comment} : goto {guard}", at(*ip))));
+            let mut sources = rules.source_ranges.clone();
+            if sources.iter().any(|range| covers(range, addresses::machine_address(self.node))) {
+                sources.extend(guarded.map(Ipv4Addr::to_string));
+            }
+            self.chains.push((guard, vec![format!("ip saddr != {{ {} }} drop", sources.join(", "))]));
+        }
         for backend in everywhere {
             self.endpoint(rules, &name, &protocol, backend);
         }
@@ -167,7 +180,13 @@ impl Ruleset<'_> {
                 "vmap to drop or reject packets to service nodeports with no endpoints",
                 &self.no_endpoint_node_ports,
             ),
-            ("map", "firewall-ips", ADDRESS_PORT, "destinations that are subject to LoadBalancerSourceRanges", &[]),
+            (
+                "map",
+                "firewall-ips",
+                ADDRESS_PORT,
+                "destinations that are subject to LoadBalancerSourceRanges",
+                &self.firewall_ips,
+            ),
             (
                 "map",
                 "service-ips",

@@ -120,7 +120,7 @@ fn is_in(block: &IPBlock, address: Ipv4Addr) -> bool {
 }
 
 /// True if a range like `10.0.0.0/8` holds an address; those of IPv6 hold none here.
-fn covers(cidr: &str, address: Ipv4Addr) -> bool {
+pub(super) fn covers(cidr: &str, address: Ipv4Addr) -> bool {
     let Some((base, length)) = cidr.split_once('/') else { return false };
     let (Ok(base), Ok(length)) = (base.parse::<Ipv4Addr>(), length.parse::<u32>()) else { return false };
     let mask = u32::MAX.checked_shl(32_u32.saturating_sub(length)).unwrap_or(0);

@@ -211,6 +211,10 @@ impl Proxy {
         // Who comes from within reaches all backends, whatever the external policy.
         let local = rules.is_local(front) && !(inside && front != Front::ClusterIp);
         let rules = rules.clone();
+        if rules.keeps_out(client, address) {
+            let service = rules.service.clone();
+            return Some(Route { service, masquerade: false, to: Err(Verdict::Drop) });
+        }
         let masquerade = front != Front::ClusterIp && !rules.external_local;
         let port = rules.ports.get(index)?;
         let service = rules.service.clone();
@@ -233,6 +237,17 @@ impl Proxy {
             self.kernel.sticky.insert(client_key, (chosen.address, chosen.port, world.now));
         }
         Some(Route { service, masquerade, to: Ok(chosen.clone()) })
+    }
+
+    /// Packets for this address from outside may come by this node. A load balancer asks each node's kube-proxy whether
+    /// it is well, and, where only local backends count, whether there are any.
+    pub fn lets_in(&self, address: Ipv4Addr, port: u16) -> bool {
+        let Some((front, rules, index)) = self.kernel.table.find(address, port) else { return false };
+        if front != Front::External || !rules.load_balancer_ips.contains(&address) {
+            return true;
+        }
+        let has_local = rules.ports.get(index).is_some_and(|port| !port.usable(Some(&self.node)).is_empty());
+        self.running && (!rules.external_local || has_local)
     }
 
     fn draw(&mut self, service: &Key, port: usize, count: usize, world: &mut World) -> usize {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
+use super::policy::covers;
 use crate::api::object::Object;
 use crate::api::{Key, Name};
 
@@ -41,6 +42,8 @@ pub struct ServiceRules {
     pub cluster_ip: Ipv4Addr,
     pub external_ips: Vec<Ipv4Addr>,
     pub load_balancer_ips: Vec<Ipv4Addr>,
+    /// Who may come by a load balancer (`loadBalancerSourceRanges`); everybody if there are none.
+    pub source_ranges: Vec<String>,
     /// How long a client stays with its backend (`sessionAffinity: ClientIP`).
     pub affinity: Option<Duration>,
     /// `internalTrafficPolicy: Local`.
@@ -90,7 +93,9 @@ impl ServiceRules {
             backends: backends(&slices, port.name.as_deref().unwrap_or_default()),
         };
         let balancers = service.status::<Service>().load_balancer.iter().flat_map(|status| status.ingress.iter());
-        let balancers = balancers.flatten().filter_map(|ingress| ingress.ip.as_deref());
+        let is_proxied = |mode: &Option<String>| mode.as_deref() == Some("Proxy");
+        let balancers = balancers.flatten().filter(|ingress| !is_proxied(&ingress.ip_mode));
+        let balancers = balancers.filter_map(|ingress| ingress.ip.as_deref());
         let timeout = spec.session_affinity_config.as_ref().and_then(|config| config.client_ip.as_ref());
         let timeout = timeout.and_then(|client| client.timeout_seconds).unwrap_or(10_800);
         let sticky = spec.session_affinity.as_deref() == Some("ClientIP");
@@ -99,6 +104,7 @@ impl ServiceRules {
             cluster_ip,
             external_ips: spec.external_ips.iter().flatten().filter_map(|ip| ip.parse().ok()).collect(),
             load_balancer_ips: balancers.filter_map(|ip| ip.parse().ok()).collect(),
+            source_ranges: spec.load_balancer_source_ranges.iter().flatten().map(|range| range.trim().into()).collect(),
             affinity: sticky.then(|| Duration::from_secs(u64::try_from(timeout).unwrap_or(0))),
             internal_local: spec.internal_traffic_policy.as_deref() == Some("Local"),
             external_local: spec.external_traffic_policy.as_deref() == Some("Local"),
@@ -110,6 +116,16 @@ impl ServiceRules {
     pub fn outside_ips(&self) -> impl Iterator<Item = (Ipv4Addr, &'static str)> {
         let external = self.external_ips.iter().map(|ip| (*ip, "external IP"));
         external.chain(self.load_balancer_ips.iter().map(|ip| (*ip, "loadbalancer IP")))
+    }
+
+    /// Load balancers' addresses that are only for some, if there are such.
+    pub fn guarded_ips(&self) -> &[Ipv4Addr] {
+        if self.source_ranges.is_empty() { &[] } else { &self.load_balancer_ips }
+    }
+
+    /// The source ranges keep a client from this address.
+    pub fn keeps_out(&self, client: Ipv4Addr, address: Ipv4Addr) -> bool {
+        self.guarded_ips().contains(&address) && !self.source_ranges.iter().any(|range| covers(range, client))
     }
 
     /// How many different addresses can get a new connection.

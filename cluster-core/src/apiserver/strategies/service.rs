@@ -5,7 +5,9 @@ pub mod addresses;
 mod families;
 mod validation;
 
-use k8s_openapi::api::core::v1::{ClientIPConfig, Service, ServiceSpec, SessionAffinityConfig};
+use k8s_openapi::api::core::v1::{
+    ClientIPConfig, LoadBalancerIngress, Service, ServiceSpec, ServiceStatus, SessionAffinityConfig,
+};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::api::object::Object;
@@ -50,6 +52,11 @@ impl Strategy for Rules {
                 port.target_port = Some(IntOrString::Int(port.port));
             }
         }
+        default_ip_modes(object);
+    }
+
+    fn prepare_status_update(&self, _: &Object, new: &mut Object, _: &Moment<'_>) {
+        default_ip_modes(new);
     }
 
     fn prepare_create(&self, object: &mut Object, server: &ApiServer, moment: &mut Moment<'_>) -> Result<(), Status> {
@@ -98,6 +105,21 @@ impl Strategy for Rules {
     fn creates_on_update(&self) -> bool {
         true
     }
+}
+
+/// Packets for a load balancer's address come to the nodes as they are (`VIP`), if nothing else is said.
+fn default_ip_modes(service: &mut Object) {
+    let points = |status: &ServiceStatus| status.load_balancer.clone()?.ingress;
+    let Some(mut points) =
+        points(service.status::<Service>()).filter(|_| is(service.spec::<Service>(), "LoadBalancer"))
+    else {
+        return;
+    };
+    let is_address = |point: &&mut LoadBalancerIngress| point.ip.as_ref().is_some_and(|ip| !ip.is_empty());
+    for point in points.iter_mut().filter(is_address) {
+        point.ip_mode.get_or_insert_with(|| "VIP".into());
+    }
+    service.status_mut::<Service>().load_balancer.get_or_insert_default().ingress = Some(points);
 }
 
 fn is(spec: &ServiceSpec, service_type: &str) -> bool {
