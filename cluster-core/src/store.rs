@@ -48,6 +48,8 @@ struct Table {
     log: Log,
     /// The part of the log that concerns one value of the kind's index (the node of a pod).
     partitions: HashMap<Name, Log>,
+    /// The newest revision at which something happened that the log has lost.
+    lost: u64,
 }
 
 #[derive(Clone)]
@@ -84,6 +86,11 @@ impl Store {
         self.compacted
     }
 
+    /// The newest revision at which a kind's history is gone: who has read up to there has missed nothing.
+    pub fn lost(&self, kind: &KindRef) -> u64 {
+        self.tables[kind.slot].lost
+    }
+
     /// Makes room for one more kind and returns its slot.
     pub fn add_slot(&mut self) -> usize {
         self.tables.push_back(Table::default());
@@ -103,11 +110,11 @@ impl Store {
     /// which has been compacted.
     pub fn objects_at(&self, kind: &KindRef, revision: u64) -> Option<Cow<'_, Objects>> {
         let table = &self.tables[kind.slot];
-        if table.log.back().is_none_or(|last| last.revision <= revision) {
-            return Some(Cow::Borrowed(&table.objects));
-        }
         if revision < self.compacted {
             return None;
+        }
+        if table.log.back().is_none_or(|last| last.revision <= revision) {
+            return Some(Cow::Borrowed(&table.objects));
         }
         let mut objects = table.objects.clone();
         for change in table.log.iter().rev().take_while(|change| change.revision > revision) {
@@ -191,6 +198,9 @@ impl Store {
     pub fn begin_above(&mut self, revision: u64) {
         self.revision = self.revision.max(revision) + 1;
         self.compact(self.revision);
+        for table in self.tables.iter_mut() {
+            table.lost = self.revision;
+        }
     }
 
     /// Forgets history up to and including a revision, as etcd does on the apiserver's request every five minutes.
@@ -202,7 +212,9 @@ impl Store {
         self.compacted = revision;
         for table in self.tables.iter_mut() {
             if table.log.front().is_some_and(|change| change.revision <= revision) {
-                table.log = after(&table.log, revision);
+                let left = after(&table.log, revision);
+                table.lost = table.log[table.log.len() - left.len() - 1].revision;
+                table.log = left;
                 let kept = table.partitions.iter().map(|(value, log)| (value.clone(), after(log, revision)));
                 table.partitions = kept.filter(|(_, log)| !log.is_empty()).collect();
             }

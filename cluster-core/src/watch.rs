@@ -73,9 +73,10 @@ impl Watcher {
         fields::index_path(&self.kind).and_then(|path| self.fields.exact(path))
     }
 
-    /// The next event that the watch is interested in; skipped changes count as seen.
+    /// The next event that the watch is interested in; skipped changes count as seen. Compaction ends a watch only if it
+    /// took a change that the watch has not read.
     pub fn next(&mut self, store: &Store) -> Result<Option<WatchEvent>, TooOld> {
-        if self.revision < store.compacted() {
+        if self.revision < store.lost(&self.kind) {
             return Err(TooOld { requested: self.revision, compacted: store.compacted() });
         }
         let log: &Log = match self.partition() {

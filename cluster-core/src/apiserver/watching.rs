@@ -8,7 +8,7 @@ use crate::api::request::{Options, Request};
 use crate::api::status::{Cause, Status};
 use crate::apiserver::{ApiServer, access, fields, read, versions};
 use crate::store::Store;
-use crate::watch::{EventType, Watcher};
+use crate::watch::{EventType, TooOld, Watcher};
 
 /// What a client hears of.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct OpenWatch {
     pub watcher: Watcher,
     pub bookmarks: bool,
     initial: VecDeque<Told>,
+    /// Why there is nothing to tell.
+    too_old: Option<TooOld>,
     /// The newest revision that the client has heard of.
     told: u64,
 }
@@ -75,14 +77,18 @@ impl ApiServer {
         } else if revision > 0 {
             watcher.revision = revision;
         }
-        let told = watcher.revision;
-        Ok(OpenWatch { watcher, bookmarks: options.bookmarks, initial, told })
+        let (told, compacted) = (watcher.revision, self.store.compacted());
+        let too_old = (told < compacted).then_some(TooOld { requested: told, compacted });
+        Ok(OpenWatch { watcher, bookmarks: options.bookmarks, initial, too_old, told })
     }
 }
 
 impl OpenWatch {
     /// What there is to tell now, at most `events_max`.
     pub fn next_batch(&mut self, store: &Store, events_max: usize) -> Batch {
+        if let Some(too_old) = &self.too_old {
+            return Batch::End(expired(too_old));
+        }
         let mut events = Vec::new();
         while events.len() < events_max
             && let Some(told) = self.initial.pop_front()
@@ -98,10 +104,7 @@ impl OpenWatch {
                 }
                 Ok(None) => break,
                 Err(_) if !events.is_empty() => break,
-                Err(too_old) => {
-                    let message = format!("too old resource version: {} ({})", too_old.requested, too_old.compacted);
-                    return Batch::End(Status::expired(message));
-                }
+                Err(too_old) => return Batch::End(expired(&too_old)),
             }
         }
         Batch::Events(events)
@@ -119,6 +122,10 @@ impl OpenWatch {
         (self.watcher, self.told) = (ahead, revision);
         Some(Told::Bookmark { revision, initial: false })
     }
+}
+
+fn expired(too_old: &TooOld) -> Status {
+    Status::expired(format!("too old resource version: {} ({})", too_old.requested, too_old.compacted))
 }
 
 fn check(options: &Options) -> Result<(), Status> {
@@ -299,6 +306,19 @@ mod tests {
             }
             assert_eq!(known, swarm.selected(&request), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn compaction_does_not_end_a_watch_that_missed_nothing() {
+        let mut swarm = Swarm::new(1);
+        let request = swarm.request(Verb::List);
+        let mut watch = swarm.server.open_watch(&request).unwrap();
+        watch.next_batch(&swarm.server.store, 100);
+        let namespace = Object::new::<Namespace>("", "later", Default::default());
+        swarm.server.store.put(namespace, None, None, 1).unwrap();
+        let revision = swarm.server.store.revision();
+        swarm.server.store.compact(revision);
+        assert!(matches!(watch.next_batch(&swarm.server.store, 100), Batch::Events(events) if events.is_empty()));
     }
 
     #[test]
