@@ -72,6 +72,56 @@ rename-context one two
 delete-context four
 delete-context two
 delete-context nothing
+delete-context
+set-cluster c --server=https://c:1 --tls-server-name=y
+set-cluster c --server=https://c:2 --insecure-skip-tls-verify
+set-cluster c --certificate-authority=kubeconfig
+set-cluster c --certificate-authority=base/kustomization.yaml --embed-certs
+set-cluster c --certificate-authority=a --insecure-skip-tls-verify
+set-cluster c --embed-certs
+set-cluster c --embed-certs --certificate-authority=nothing
+set-cluster
+set-credentials cleo --token=abc
+set-credentials cleo --username=u --password=p
+set-credentials cleo --token=abc --username=u
+set-credentials cleo --client-key=base/kustomization.yaml --embed-certs
+set-credentials cleo --client-certificate=/etc/hosts
+set-credentials cleo --embed-certs
+set-credentials cleo --auth-provider=oidc --auth-provider-arg=a=b --auth-provider-arg=c=d
+set-credentials cleo --auth-provider-arg=c-
+set-credentials cleo --exec-command=/x --exec-api-version=v1 --exec-arg=a --exec-arg=b --exec-env=A=b
+set-credentials cleo --exec-env=A- --exec-interactive-mode=Never
+set-credentials cleo --exec-command=/y
+set-credentials cleo --exec-interactive-mode=Maybe
+set-credentials cleo --exec-env=a
+set-credentials
+set clusters.c.server https://c:3
+set clusters.c.insecure-skip-tls-verify true
+set clusters.c.insecure-skip-tls-verify maybe
+set contexts.a.b.cluster c
+set current-context a.b
+set users.dan.client-key-data aGVsbG8=
+set users.dan.client-key-data hello --set-raw-bytes=true
+set users.dan.client-key-data hello
+set users.dan.exec.command x
+set nothing.c.server x
+set preferences.colors true
+set a
+unset users.dan.client-key-data
+unset users.nothing
+unset users.nothing.token
+unset contexts.a.b.cluster
+unset current-context
+unset contexts
+unset nothing.x
+delete-cluster c
+delete-cluster c
+delete-cluster
+delete-user cleo
+delete-user cleo
+delete-user
+get-clusters
+get-users
 """
 
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::super::columns::align;
 use super::super::super::failure::{Failure, Outcome, all_of, message};
 use super::super::super::verb::Call;
-use super::{Kubeconfig, arguments, unexpected};
+use super::{Kubeconfig, arguments, show_help, unexpected};
 
 pub fn current(call: &mut Call<'_, '_>) -> Outcome {
     let config = Kubeconfig::read(call)?;
@@ -85,7 +85,7 @@ pub fn set(call: &mut Call<'_, '_>) -> Outcome {
             None => {}
         }
     }
-    config.put_context(&name, context);
+    config.put("contexts", &name, context);
     config.write(call)?;
     call.line(format!("Context {name:?} {}.", if known == Value::Null { "created" } else { "modified" }));
     Ok(())
@@ -102,8 +102,8 @@ pub fn rename(call: &mut Call<'_, '_>) -> Outcome {
     if !config.entry("contexts", &new).is_null() {
         return message(format!("cannot rename the context {old:?}, the context {new:?} already exists in {path}"));
     }
-    config.remove_context(&old);
-    config.put_context(&new, context);
+    config.remove("contexts", &old);
+    config.put("contexts", &new, context);
     if config.current() == old {
         config.value["current-context"] = new.as_str().into();
     }
@@ -113,7 +113,11 @@ pub fn rename(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 pub fn delete(call: &mut Call<'_, '_>) -> Outcome {
-    let [name] = arguments(call)?;
+    let [name] = call.parsed.args.as_slice() else {
+        show_help(call);
+        return Ok(());
+    };
+    let name = name.clone();
     let mut config = Kubeconfig::read(call)?;
     let path = config.path.clone();
     if config.entry("contexts", &name).is_null() {
@@ -124,7 +128,7 @@ pub fn delete(call: &mut Call<'_, '_>) -> Outcome {
             "warning: this removed your active context, use \"kubectl config use-context\" to select a different one",
         );
     }
-    config.remove_context(&name);
+    config.remove("contexts", &name);
     config.write(call)?;
     call.line(format!("deleted context {name} from {path}"));
     Ok(())

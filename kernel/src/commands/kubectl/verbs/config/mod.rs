@@ -2,14 +2,19 @@
 //! in which namespace objects are meant to be.
 //! <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>
 
+mod clusters;
 mod contexts;
+mod property;
+mod users;
 mod view;
+
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::super::super::files::Trouble;
 use super::super::failure::{Failure, Outcome, message};
-use super::super::flags::{optional, switch};
+use super::super::flags::{optional, switch, text};
 use super::super::help;
 use super::super::output::{OUTPUT, TEMPLATE};
 use super::super::verb::{Call, Verb};
@@ -35,6 +40,37 @@ pub const RENAME_CONTEXT: Verb =
     Verb { name: "config rename-context", aliases: &[], flags: &[], run: contexts::rename };
 pub const DELETE_CONTEXT: Verb =
     Verb { name: "config delete-context", aliases: &[], flags: &[], run: contexts::delete };
+pub const SET: Verb = Verb { name: "config set", aliases: &[], flags: &[switch("set-raw-bytes")], run: property::set };
+pub const UNSET: Verb = Verb { name: "config unset", aliases: &[], flags: &[], run: property::unset };
+pub const SET_CLUSTER: Verb = Verb {
+    name: "config set-cluster",
+    aliases: &[],
+    flags: &[switch("embed-certs"), text("proxy-url"), text("tls-server-name")],
+    run: clusters::set,
+};
+pub const DELETE_CLUSTER: Verb =
+    Verb { name: "config delete-cluster", aliases: &[], flags: &[], run: clusters::delete };
+pub const SET_CREDENTIALS: Verb = Verb {
+    name: "config set-credentials",
+    aliases: &[],
+    flags: &[
+        switch("embed-certs"),
+        text("client-certificate"),
+        text("client-key"),
+        text("username"),
+        text("password"),
+        text("auth-provider"),
+        text("auth-provider-arg"),
+        text("exec-command"),
+        text("exec-api-version"),
+        text("exec-arg"),
+        text("exec-env"),
+        text("exec-interactive-mode"),
+        switch("exec-provide-cluster-info"),
+    ],
+    run: users::set,
+};
+pub const DELETE_USER: Verb = Verb { name: "config delete-user", aliases: &[], flags: &[], run: users::delete };
 pub const GET_CLUSTERS: Verb =
     Verb { name: "config get-clusters", aliases: &[], flags: &[], run: |call| names(call, "clusters") };
 pub const GET_USERS: Verb =
@@ -85,7 +121,13 @@ impl Kubeconfig {
     }
 
     pub fn write(&self, call: &mut Call<'_, '_>) -> Outcome {
-        let text = yaml::print(&self.value);
+        let mut value = self.value.clone();
+        for (list, _) in LISTS {
+            if value[list].as_array().is_none_or(Vec::is_empty) {
+                value[list] = Value::Null;
+            }
+        }
+        let text = yaml::print(&value);
         match &mut call.context.kubeconfig {
             Some(own) if self.path.is_empty() => **own = text,
             _ => {
@@ -113,24 +155,49 @@ impl Kubeconfig {
         self.value["current-context"].as_str().unwrap_or_default()
     }
 
-    /// Puts a context in, at its place among the others.
-    pub fn put_context(&mut self, name: &str, context: Value) {
-        self.remove_context(name);
-        let entry = json!({"name": name, "context": context});
-        if !self.value["contexts"].is_array() {
-            self.value["contexts"] = json!([]);
+    /// Puts something in under a name, at its place among the others of the list.
+    pub fn put(&mut self, list: &str, name: &str, value: Value) {
+        self.remove(list, name);
+        let field = LISTS.iter().find(|(known, _)| *known == list).map_or("", |(_, field)| field);
+        let mut entry = json!({"name": name});
+        entry[field] = value;
+        if !self.value[list].is_array() {
+            self.value[list] = json!([]);
         }
-        if let Some(entries) = self.value["contexts"].as_array_mut() {
+        if let Some(entries) = self.value[list].as_array_mut() {
             entries.push(entry);
             entries.sort_by_key(|entry| entry["name"].as_str().unwrap_or_default().to_owned());
         }
     }
 
-    pub fn remove_context(&mut self, name: &str) {
-        if let Some(entries) = self.value["contexts"].as_array_mut() {
+    pub fn remove(&mut self, list: &str, name: &str) {
+        if let Some(entries) = self.value[list].as_array_mut() {
             entries.retain(|entry| entry["name"] != name);
         }
     }
+
+    /// How a file is named in the kubeconfig: below its folder by what leads there, otherwise in full. The notebook's own
+    /// lies in the folder of the notebook.
+    pub fn place_of(&self, path: &str) -> String {
+        if path.is_empty() || self.path.is_empty() {
+            return path.to_owned();
+        }
+        let full = |path: &Path| std::path::absolute(path).map(|full| tidy(&full)).unwrap_or_else(|_| path.to_owned());
+        let (file, kubeconfig) = (full(Path::new(path)), full(Path::new(&self.path)));
+        let below = kubeconfig.parent().and_then(|folder| file.strip_prefix(folder).ok()).unwrap_or(&file);
+        below.display().to_string()
+    }
+}
+
+/// A path without `..`.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut tidy, part| {
+        match part {
+            Component::ParentDir => drop(tidy.pop()),
+            part => tidy.push(part),
+        }
+        tidy
+    })
 }
 
 /// The file that `--kubeconfig` names, or the first of `KUBECONFIG`, or `~/.kube/config`.
@@ -173,11 +240,15 @@ fn arguments<const N: usize>(call: &mut Call<'_, '_>) -> Result<[String; N], Fai
     call.parsed.args.clone().try_into().map_err(|args: Vec<String>| unexpected(call, &args))
 }
 
+fn show_help(call: &mut Call<'_, '_>) {
+    let command = call.command.clone();
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    call.context.print(help::of(&words).unwrap_or_default());
+}
+
 /// Shows the verb's help, and says that these are not its arguments.
 fn unexpected(call: &mut Call<'_, '_>, args: &[String]) -> Failure {
-    let words: Vec<String> = call.command.split(' ').skip(1).map(str::to_owned).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    call.context.print(help::of(&words).unwrap_or_default());
+    show_help(call);
     Failure::Message(format!("Unexpected args: [{}]", args.join(" ")))
 }
 
@@ -215,5 +286,25 @@ mod tests {
         );
         assert_eq!(kubectl(&mut session, "delete-context three"), "deleted context three from kc\n");
         assert_eq!(kubectl(&mut session, "get-contexts -o name"), "two\n");
+    }
+
+    #[test]
+    fn clusters_and_users_are_made_changed_and_deleted() {
+        let mut session = session();
+        let kubectl = |session: &mut _, words: &str| run(session, &format!("kubectl --kubeconfig kc config {words}"));
+        assert_eq!(kubectl(&mut session, "set-cluster a --server=https://a"), "Cluster \"a\" set.\n");
+        assert_eq!(kubectl(&mut session, "set-credentials ben --token=secret"), "User \"ben\" set.\n");
+        assert_eq!(
+            kubectl(&mut session, "set clusters.a.tls-server-name b"),
+            "Property \"clusters.a.tls-server-name\" set.\n"
+        );
+        let shown = kubectl(&mut session, "view");
+        assert!(shown.contains("server: https://a\n    tls-server-name: b\n  name: a\n"), "{shown}");
+        assert!(shown.contains("    token: REDACTED\n"), "{shown}");
+        assert_eq!(kubectl(&mut session, "unset users.ben.token"), "Property \"users.ben.token\" unset.\n");
+        assert!(kubectl(&mut session, "view").contains("- name: ben\n  user: {}\n"));
+        assert_eq!(kubectl(&mut session, "delete-user ben"), "deleted user ben from kc\n");
+        assert_eq!(kubectl(&mut session, "delete-cluster a"), "deleted cluster a from kc\n");
+        assert_eq!(kubectl(&mut session, "get-clusters"), "NAME\n");
     }
 }

@@ -37,7 +37,7 @@ const ORDER: &[&str] = &[
     "username",
     "password",
 ];
-const BYTES: &[&str] = &["certificate-authority-data", "client-certificate-data", "client-key-data"];
+pub const BYTES: &[&str] = &["certificate-authority-data", "client-certificate-data", "client-key-data"];
 const SECRETS: &[&str] = &["token", "password"];
 
 pub fn run(call: &mut Call<'_, '_>) -> Outcome {
