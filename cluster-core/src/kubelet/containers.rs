@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerRestartRule, Secret};
+use k8s_openapi::api::core::v1::{Container as ContainerSpec, ContainerPort, ContainerRestartRule, Secret};
 
 use super::environment::{self, Variables};
 use super::resize::{cpu_limit, memory_limit};
@@ -244,12 +244,18 @@ impl Worker {
         let Some(spec) = slot.spec(self.spec()) else { return };
         let attempt = slot.restarts + u32::from(slot.current.is_some());
         let (command, args) = (spec.command.clone().unwrap_or_default(), spec.args.clone().unwrap_or_default());
+        let ports = |protocol: &str| {
+            let of = |port: &&ContainerPort| port.protocol.as_deref().unwrap_or("TCP") == protocol;
+            let ports = spec.ports.iter().flatten().filter(of);
+            ports.filter_map(|port| port.container_port.try_into().ok()).collect()
+        };
         let mut config = Config {
             working_folder: spec.working_dir.clone().unwrap_or_default(),
             read_only_root: spec.security_context.as_ref().is_some_and(|c| c.read_only_root_filesystem == Some(true)),
             command,
             args,
-            ports: spec.ports.iter().flatten().filter_map(|port| port.container_port.try_into().ok()).collect(),
+            ports: ports("TCP"),
+            udp_ports: ports("UDP"),
             exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
             attempt,
             stdin: spec.stdin == Some(true),

@@ -5,29 +5,19 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-
 use super::addresses;
 use super::client::Client;
 pub use super::client::Origin;
 use super::ingress::Router;
-use super::policy::Direction;
+use super::path::{Hop, timeout};
 use super::policy_agent::Bar;
-use super::proxy::Route;
 use super::reply::{Failure, Reply};
-use super::rules::{Backend, Mode, Verdict};
 use super::url::Url;
-use crate::api::kind::KindRef;
 use crate::api::{Key, Name};
 use crate::cluster::Machine;
-use crate::runtime::container::{Container, Sandbox};
+use crate::runtime::container::Container;
 use crate::trace::{Causes, ConnectionEntry, Sequence, What};
 use crate::world::World;
-
-/// How long a kernel repeats a SYN that nobody answers (`net.ipv4.tcp_syn_retries`: 6).
-const SYN_TIMEOUT: Duration = Duration::from_secs(134);
-/// How long it takes to see that no machine has an address.
-const ARP_TIMEOUT: Duration = Duration::from_millis(3060);
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -39,7 +29,7 @@ pub struct Options {
 
 /// A connection and how it ended.
 #[derive(Clone, Debug)]
-pub struct Connection {
+pub struct Connection<T = Reply> {
     /// The address that the name led to (or the last one that was tried) and the port.
     pub address: Option<(Ipv4Addr, u16)>,
     /// The Service whose rules it met.
@@ -48,7 +38,7 @@ pub struct Connection {
     pub backend: Option<Key>,
     /// How long it all took, in virtual time. The cluster's clock does not move.
     pub took: Duration,
-    pub result: Result<Reply, Failure>,
+    pub result: Result<T, Failure>,
     /// Its entry in the trace.
     pub sequence: Sequence,
 }
@@ -125,13 +115,26 @@ impl Network<'_> {
             Ok(reply) => reply.status.to_string().into(),
             Err(failure) => failure.to_string().into(),
         };
+        let ok = result.as_ref().is_ok_and(|reply| reply.status < 400);
+        self.record(from, to, way, (outcome, ok), result)
+    }
+
+    /// Notes what became of a connection.
+    pub(super) fn record<T>(
+        &mut self,
+        from: &Origin,
+        to: Name,
+        way: Way,
+        (outcome, ok): (Name, bool),
+        result: Result<T, Failure>,
+    ) -> Connection<T> {
         let entry = ConnectionEntry {
             from: from.to_string().into(),
             to,
             service: way.service.clone(),
             backend: way.backend.clone(),
             outcome,
-            ok: result.as_ref().is_ok_and(|reply| reply.status < 400),
+            ok,
             barred_by: way.barred_by.iter().map(|(policy, _)| policy.clone()).collect(),
         };
         let mut causes = Causes::None;
@@ -186,76 +189,13 @@ impl Network<'_> {
 
     /// From the client to whatever has the address, by the rules on the way.
     fn travel(&mut self, client: &Client, address: Ipv4Addr, url: &Url, way: &mut Way) -> Result<Reply, Failure> {
-        let Some(address) = self.beyond_loopback(client, address) else {
-            return match client.node {
-                Some(_) => self.send((client.address, url.port), url, way),
-                None => Err(Failure::Refused),
-            };
-        };
         if address == addresses::INGRESS {
             way.barred_by = self.barred_out(client, address, ("TCP", url.port));
             let entered = if way.barred_by.is_empty() { self.enter(url, way) } else { None };
             return entered.unwrap_or_else(|| Err(timeout(way)));
         }
-        let machine = self.machines.keys().find(|name| addresses::machine_address(name) == address).cloned();
-        let (node, front) = match (&machine, &client.node) {
-            // A node port is looked up where it arrives.
-            (Some(machine), _) => {
-                self.powered(machine, way)?;
-                (machine.clone(), Ipv4Addr::UNSPECIFIED)
-            }
-            (None, Some(node)) => (node.clone(), address),
-            (None, None) => (self.entrance(address, url.port).ok_or_else(|| timeout(way))?, address),
-        };
-        let inside = client.node.is_some();
-        let world = &mut *self.world;
-        let proxy = self.machines.get_mut(&node).map(|machine| &mut machine.proxy);
-        match proxy.and_then(|proxy| proxy.route(client.address, inside, (front, url.port), world)) {
-            None => self.deliver(client, client.address, (address, url.port), url, way),
-            Some(Route { service, masquerade, to }) => {
-                way.service = Some(service);
-                match to {
-                    Ok(Backend { address, port, pod, .. }) => {
-                        way.backend = pod;
-                        let source = if masquerade { addresses::machine_address(&node) } else { client.address };
-                        self.deliver(client, source, (address, port), url, way)
-                    }
-                    Err(Verdict::Drop) => Err(timeout(way)),
-                    Err(_) => Err(Failure::Refused),
-                }
-            }
-        }
-    }
-
-    /// Where the rules see a connection go. Only the rules of iptables know the loopback address of a machine, as another
-    /// name of it, for the sake of node ports (`route_localnet`).
-    fn beyond_loopback(&self, client: &Client, address: Ipv4Addr) -> Option<Ipv4Addr> {
-        if !address.is_loopback() {
-            return Some(address);
-        }
-        let node = client.node.as_ref().filter(|node| addresses::machine_address(node) == client.address)?;
-        let mode = self.machines.get(node)?.proxy.mode();
-        (mode == Mode::Iptables).then_some(client.address)
-    }
-
-    /// The node by which a load balancer or a router lets an external address in.
-    fn entrance(&mut self, address: Ipv4Addr, port: u16) -> Option<Name> {
-        let takes = |machine: &Machine| machine.powered && machine.proxy.lets_in(address, port);
-        let is_excluded = |name: &Name| {
-            let node = self.world.apiserver.store.get(KindRef::of::<Node>(), &Key::cluster(name.clone()));
-            node.is_some_and(|node| node.label(addresses::EXCLUDED_FROM_BALANCERS_LABEL).is_some())
-        };
-        let takers = self.machines.iter().filter(|(name, machine)| takes(machine) && !is_excluded(name));
-        let nodes: Vec<Name> = takers.map(|(name, _)| name.clone()).collect();
-        // Only external addresses are routed to nodes from outside: those of Services are known on the nodes alone.
-        if address.octets()[..2] == [10, 96] || nodes.is_empty() {
-            return None;
-        }
-        nodes.get(self.world.random.below(nodes.len() as u64) as usize).cloned()
-    }
-
-    fn powered(&self, machine: &Name, way: &mut Way) -> Result<&Machine, Failure> {
-        self.machines.get(machine).filter(|machine| machine.powered).ok_or_else(|| timeout(way))
+        let Hop { source, peer, passes_policies } = self.lead(client, address, ("TCP", url.port), way)?;
+        if passes_policies { self.deliver(client, source, peer, url, way) } else { self.send(peer, url, way) }
     }
 
     /// Past the policies of both ends, which only look at the first packet of a connection.
@@ -267,58 +207,17 @@ impl Network<'_> {
         url: &Url,
         way: &mut Way,
     ) -> Result<Reply, Failure> {
-        let (address, port) = peer;
-        way.barred_by = self.barred_out(client, address, ("TCP", port));
-        if way.barred_by.is_empty() {
-            way.barred_by = self.barred_in(client, source, peer);
-        }
-        if way.barred_by.is_empty() { self.send(peer, url, way) } else { Err(timeout(way)) }
-    }
-
-    fn barred_in(&self, client: &Client, source: Ipv4Addr, (address, port): (Ipv4Addr, u16)) -> Vec<Bar> {
-        if address == client.address {
-            return Vec::new();
-        }
-        let machine = self.machines.iter().find(|(name, _)| addresses::is_pod_of(address, name)).map(|(_, m)| m);
-        let text = address.to_string();
-        let called = machine.and_then(|machine| {
-            let sandbox = machine.runtime.sandboxes().find(|sandbox| sandbox.ready && *sandbox.ip == *text)?;
-            Some((machine, &sandbox.pod))
-        });
-        called.map_or_else(Vec::new, |(machine, pod)| {
-            machine.policies.barred_by(Direction::Ingress, pod, source, ("TCP", port))
-        })
+        self.admit(client, source, "TCP", peer, way)?;
+        self.send(peer, url, way)
     }
 
     /// To the machine that has the address, and into the container that listens there.
     fn send(&mut self, peer: (Ipv4Addr, u16), url: &Url, way: &mut Way) -> Result<Reply, Failure> {
-        let (address, port) = peer;
         way.peer = Some(peer);
-        let has = |name: &Name| addresses::is_pod_of(address, name) || addresses::machine_address(name) == address;
-        let Some(name) = self.machines.keys().find(|name| has(name)).cloned() else { return Err(timeout(way)) };
+        let (name, handle) = self.reach(peer, |container| container.listens_on(peer.1), way)?;
         let machine = self.powered(&name, way)?;
-        let text = address.to_string();
-        let sandboxes = || machine.runtime.sandboxes().filter(|sandbox| sandbox.ready && *sandbox.ip == *text);
-        let Some(first) = sandboxes().next() else {
-            if addresses::machine_address(&name) == address {
-                return Err(Failure::Refused);
-            }
-            way.waited += ARP_TIMEOUT;
-            return Err(Failure::NoRoute);
-        };
-        let listener = |sandbox: &Sandbox| {
-            let mut containers = machine.runtime.containers();
-            containers.find(|(_, c)| c.identity.pod_uid == sandbox.pod_uid && c.listens_on(port))
-        };
-        let Some((handle, container)) = sandboxes().find_map(listener) else {
-            if addresses::is_pod_of(address, &name) {
-                way.backend = Some(first.pod.clone());
-            }
-            return Err(Failure::Refused);
-        };
-        way.backend = Some(container.identity.pod.clone());
-        way.container = Some(container.id.clone());
-        let reply = answer(container, port, url, self.world, way)?;
+        let Some(container) = machine.runtime.container(handle) else { return Err(Failure::Refused) };
+        let reply = answer(container, peer.1, url, self.world, way)?;
         if let Some(machine) = self.machines.get_mut(&name) {
             machine.runtime.charge_request(handle);
         }
@@ -338,11 +237,6 @@ fn answer(container: &Container, port: u16, url: &Url, world: &World, way: &mut 
             Ok(Reply::of(container, answer, world.now))
         }
     }
-}
-
-fn timeout(way: &mut Way) -> Failure {
-    way.waited += SYN_TIMEOUT;
-    Failure::TimedOut
 }
 
 impl Load {
@@ -372,6 +266,7 @@ mod tests {
     use crate::api::object::Object;
     use crate::api::request::{PatchType, Request};
     use crate::cluster::Config;
+    use crate::network::rules::Mode;
 
     fn settle(cluster: &mut Cluster) {
         cluster.settle(Duration::from_secs(60), |_| true);

@@ -3,12 +3,14 @@
 pub mod addresses;
 pub mod client;
 pub mod connect;
+pub mod datagram;
 pub mod dns;
 pub mod informer;
 pub mod ingress;
 pub mod iptables;
 pub mod ipvs;
 pub mod nftables;
+mod path;
 pub mod policy;
 pub mod policy_agent;
 pub mod proxy;

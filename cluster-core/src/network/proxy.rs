@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::informer::Informer;
+use super::path::Port;
 use super::rules::{Backend, Front, Mode, Table, Verdict};
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
@@ -200,11 +201,11 @@ impl Proxy {
 
     /// Where the rules send a new connection from `client`, on a pod or node of the cluster if `inside`, to an address
     /// and port; `None` if no rule is about it.
-    pub fn route(
+    pub(super) fn route(
         &mut self,
         client: Ipv4Addr,
         inside: bool,
-        (address, port): (Ipv4Addr, u16),
+        (address, port): (Ipv4Addr, Port<'_>),
         world: &mut World,
     ) -> Option<Route> {
         let (front, rules, index) = self.kernel.table.find(address, port)?;
@@ -241,7 +242,7 @@ impl Proxy {
 
     /// Packets for this address from outside may come by this node. A load balancer asks each node's kube-proxy whether
     /// it is well, and, where only local backends count, whether there are any.
-    pub fn lets_in(&self, address: Ipv4Addr, port: u16) -> bool {
+    pub(super) fn lets_in(&self, address: Ipv4Addr, port: Port<'_>) -> bool {
         let Some((front, rules, index)) = self.kernel.table.find(address, port) else { return false };
         if front != Front::External || !rules.load_balancer_ips.contains(&address) {
             return true;
@@ -506,7 +507,7 @@ mod tests {
     fn backends(cluster: &mut Cluster, count: usize) -> Vec<String> {
         let (client, cluster_ip) = (Ipv4Addr::new(10, 244, 1, 9), Ipv4Addr::new(10, 96, 7, 7));
         let mut proxy = cluster.machine("node-1").unwrap().proxy.clone();
-        let mut next = || proxy.route(client, true, (cluster_ip, 80), &mut cluster.world).unwrap().to.unwrap();
+        let mut next = || proxy.route(client, true, (cluster_ip, ("TCP", 80)), &mut cluster.world).unwrap().to.unwrap();
         (0..count).map(|_| next().pod.unwrap().name.to_string()).collect()
     }
 
@@ -546,7 +547,7 @@ mod tests {
         let route = |cluster: &mut Cluster, node: &str| {
             let mut proxy = cluster.machine(node).unwrap().proxy.clone();
             let client = Ipv4Addr::new(192, 0, 2, 1);
-            proxy.route(client, false, (Ipv4Addr::UNSPECIFIED, 30080), &mut cluster.world).unwrap().to
+            proxy.route(client, false, (Ipv4Addr::UNSPECIFIED, ("TCP", 30080)), &mut cluster.world).unwrap().to
         };
         assert_eq!(route(&mut cluster, "node-1"), Err(Verdict::Refuse));
         create::<EndpointSlice>(&mut cluster, slice(&[true]));

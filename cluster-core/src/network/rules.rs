@@ -251,9 +251,9 @@ impl Table {
         self.services.values().map(|service| service.ports.len()).sum()
     }
 
-    /// The Service that a TCP connection to this address is for, and the number of its port.
-    pub fn find(&self, address: Ipv4Addr, port: u16) -> Option<(Front, &Arc<ServiceRules>, usize)> {
-        let (front, service, index) = self.fronts.get(&(address, port, "TCP".into()))?;
+    /// The Service that a packet to this address is for, and the number of its port.
+    pub fn find(&self, address: Ipv4Addr, (protocol, port): (&str, u16)) -> Option<(Front, &Arc<ServiceRules>, usize)> {
+        let (front, service, index) = self.fronts.get(&(address, port, protocol.into()))?;
         Some((*front, self.services.get(service)?, *index))
     }
 

@@ -62,6 +62,8 @@ pub struct Config {
     pub stdin: bool,
     /// The ports that its manifest says it listens on; a program that the table does not know listens on these.
     pub ports: Vec<u16>,
+    /// The same for UDP.
+    pub udp_ports: Vec<u16>,
     /// It ends with this code as soon as it has started, whatever its program is.
     pub exit: Option<i32>,
     /// How many containers of this name the pod had before.
@@ -86,6 +88,7 @@ impl Config {
             read_only_root: false,
             stdin: false,
             ports: Vec::new(),
+            udp_ports: Vec::new(),
             exit: None,
             attempt: 0,
             memory_bytes_max: None,
@@ -121,6 +124,7 @@ pub struct Container {
     /// A fault can make its service fail while the process lives on.
     pub healthy: bool,
     pub ports: Arc<[u16]>,
+    pub udp_ports: Arc<[u16]>,
     pub mounts: Arc<[Mount]>,
     pub read_only_root: bool,
     pub environment: Vec<(String, String)>,
@@ -156,6 +160,7 @@ impl Container {
             finished_at: Time::ZERO,
             healthy: true,
             ports: config.ports.into(),
+            udp_ports: config.udp_ports.into(),
             mounts: config.mounts.into(),
             read_only_root: config.read_only_root,
             environment: config.environment,

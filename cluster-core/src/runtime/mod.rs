@@ -9,6 +9,7 @@ pub mod images;
 mod pressure;
 pub mod programs;
 pub mod shell;
+mod udp;
 pub mod usage;
 pub mod volumes;
 

@@ -11,6 +11,7 @@ pub mod files;
 mod filters;
 pub mod kubectl;
 pub mod line;
+pub mod nc;
 mod packet_rules;
 pub mod remote;
 pub mod shell;
@@ -36,6 +37,7 @@ pub const ALL: &[&dyn Program] = &[
     &docker::Docker,
     &crictl::Crictl,
     &curl::Curl,
+    &nc::Nc,
     &etcdctl::Etcdctl,
     &packet_rules::IPTABLES_SAVE,
     &packet_rules::IPVSADM,

@@ -6,7 +6,7 @@ use cluster_core::network::connect::Origin;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use super::super::super::curl;
+use super::super::super::{curl, nc};
 use super::super::failure::{Failure, Outcome, message};
 use super::super::flags::{switch, text};
 use super::super::verb::{Call, Verb};
@@ -53,6 +53,9 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         true => std::mem::take(&mut call.context.stdin),
         false => String::new(),
     };
+    if command[0] == "nc" && call.context.api.cluster().is_some() {
+        return ended(nc::send(&command[1..], &Origin::Pod(key), stdin, call.context));
+    }
     match call.context.api.exec(&key, &container, command, &stdin) {
         Ok(exec) => {
             call.context.print(exec.output);
