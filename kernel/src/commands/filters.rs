@@ -6,9 +6,9 @@ use super::{Context, Program};
 
 /// A filter: from its arguments and the text that it reads to what it writes and its exit code.
 pub struct Filter {
-    name: &'static str,
-    about: &'static str,
-    run: fn(&[String], &mut Context<'_>) -> Result<i32, String>,
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) run: fn(&[String], &mut Context<'_>) -> Result<i32, String>,
 }
 
 impl Program for Filter {
@@ -34,6 +34,7 @@ pub const TAIL: Filter = Filter { name: "tail", about: "prints the last lines", 
 pub const WC: Filter = Filter { name: "wc", about: "counts lines, words and bytes", run: wc };
 pub const SORT: Filter = Filter { name: "sort", about: "sorts lines", run: sort };
 pub const UNIQ: Filter = Filter { name: "uniq", about: "joins equal lines that follow each other", run: uniq };
+pub const CUT: Filter = Filter { name: "cut", about: "prints parts of lines", run: cut };
 pub const CAT: Filter = Filter { name: "cat", about: "prints files", run: cat };
 pub const LESS: Filter = Filter { name: "less", about: "shows text in the frontend's pager", run: less };
 pub const ECHO: Filter = Filter { name: "echo", about: "prints its arguments", run: echo };
@@ -41,7 +42,7 @@ pub const BASE64: Filter = Filter { name: "base64", about: "encodes text; -d dec
 pub const XARGS: Filter = Filter { name: "xargs", about: "runs a command with the words that it reads", run: xargs };
 
 /// The text of the files, or of standard input without any.
-fn input(files: &[&String], context: &Context<'_>) -> Result<String, String> {
+pub(super) fn input(files: &[&String], context: &Context<'_>) -> Result<String, String> {
     if files.is_empty() {
         return Ok(context.stdin.clone());
     }
@@ -214,6 +215,49 @@ fn uniq(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     Ok(0)
 }
 
+/// `-d , -f 1,3-` and `-c 1-8`, with the value behind the letter or as a word of its own.
+fn cut(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
+    let (mut delimiter, mut list, mut files) = ("\t", None, Vec::new());
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let Some(flag @ ("-d" | "-f" | "-c")) = arg.get(..2) else {
+            files.push(arg);
+            continue;
+        };
+        let value = if arg.len() > 2 { &arg[2..] } else { rest.next().map_or("", String::as_str) };
+        match flag {
+            "-d" => delimiter = value,
+            flag => list = Some((flag, value)),
+        }
+    }
+    let (flag, list) = list.ok_or("you must specify a list of bytes, characters, or fields")?;
+    let ranges = list.split(',').map(range).collect::<Option<Vec<_>>>();
+    let ranges = ranges.ok_or_else(|| format!("invalid field value '{list}'"))?;
+    let is_asked = |index: usize| ranges.iter().any(|(first, last)| (*first..=*last).contains(&(index + 1)));
+    for line in input(&files, context)?.lines() {
+        let chosen = match flag {
+            "-c" => line.char_indices().enumerate().filter(|(n, _)| is_asked(*n)).map(|(_, (_, char))| char).collect(),
+            // A line without the delimiter is printed whole.
+            _ if !line.contains(delimiter) => line.to_owned(),
+            _ => {
+                let fields = line.split(delimiter).enumerate().filter(|(index, _)| is_asked(*index));
+                fields.map(|(_, field)| field).collect::<Vec<_>>().join(delimiter)
+            }
+        };
+        context.line(chosen);
+    }
+    Ok(0)
+}
+
+/// `3`, `3-`, `-3` or `3-5`, counted from 1.
+fn range(text: &str) -> Option<(usize, usize)> {
+    let number = |text: &str, otherwise| if text.is_empty() { Some(otherwise) } else { text.parse().ok() };
+    match text.split_once('-') {
+        Some((first, last)) => Some((number(first, 1)?, number(last, usize::MAX)?)),
+        None => text.parse().ok().map(|only| (only, only)),
+    }
+}
+
 fn cat(args: &[String], context: &mut Context<'_>) -> Result<i32, String> {
     let (_, files) = letters(args, "")?;
     let text = input(&files, context)?;
@@ -299,6 +343,8 @@ mod tests {
             (&WC, "-l", "3\n"),
             (&SORT, "", "B 1\na 10\nb 2\n"),
             (&UNIQ, "", text),
+            (&CUT, "-d2 -f1", "b \na 10\nB 1\n"),
+            (&CUT, "-c 1,3-", "b2\na10\nB1\n"),
             (&CAT, "", text),
             (&BASE64, "", "YiAyCmEgMTAKQiAxCg==\n"),
             (&XARGS, "echo all:", "all: b 2 a 10 B 1\n"),

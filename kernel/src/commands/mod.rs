@@ -14,6 +14,7 @@ pub mod line;
 pub mod nc;
 mod packet_rules;
 pub mod remote;
+mod sed;
 pub mod shell;
 mod suggest;
 
@@ -48,6 +49,8 @@ pub const ALL: &[&dyn Program] = &[
     &filters::WC,
     &filters::SORT,
     &filters::UNIQ,
+    &filters::CUT,
+    &sed::SED,
     &filters::CAT,
     &filters::LESS,
     &filters::ECHO,

@@ -53,7 +53,11 @@ impl<'de> Deserialize<'de> for Labelled {
     }
 }
 
-/// An object of the namespace `default`: `deployment/web`.
+fn namespace(kind: &KindRef) -> &'static str {
+    if kind.namespaced { "default" } else { "" }
+}
+
+/// An object of the namespace `default`, or of none: `deployment/web`, `node/node-3`.
 #[derive(Clone, Debug)]
 pub struct ObjectName {
     kind: String,
@@ -63,12 +67,12 @@ pub struct ObjectName {
 impl ObjectName {
     pub fn find<'a>(&self, cluster: &'a Cluster) -> Option<&'a Object> {
         let kind = cluster.kinds().find(|kind| *kind.singular == *self.kind)?;
-        cluster.store().get(kind, &Key::new("default", self.name.as_str()))
+        cluster.store().get(kind, &Key::new(namespace(kind), self.name.as_str()))
     }
 
     /// True if this is its kind and key.
     pub fn names(&self, kind: &KindRef, key: &Key) -> bool {
-        *kind.singular == *self.kind && &*key.namespace == "default" && *key.name == *self.name
+        *kind.singular == *self.kind && &*key.namespace == namespace(kind) && *key.name == *self.name
     }
 
     /// What is told when it is not there.

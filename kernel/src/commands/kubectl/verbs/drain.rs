@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::request::{Body, Options, Request, Verb as ApiVerb};
-use cluster_core::api::selector::FieldSelector;
+use cluster_core::api::selector::{FieldSelector, Selector};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
@@ -82,7 +82,8 @@ fn obstacle(pod: &Value, may_lose_data: bool) -> Option<Obstacle> {
 fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
     let fields = FieldSelector::parse(&format!("spec.nodeName={}", node.name)).map_err(Failure::Message)?;
     let kind = KindRef::of::<Pod>();
-    let pods = call.list(kind, "", Options { fields, ..Options::default() })?;
+    let labels = call.parsed.text("pod-selector").map(Selector::parse).transpose().map_err(Failure::Message)?;
+    let pods = call.list(kind, "", Options { fields, labels: labels.unwrap_or_default(), ..Options::default() })?;
     let may_lose_data = call.parsed.switch("delete-emptydir-data");
     let mirror = "/metadata/annotations/kubernetes.io~1config.mirror";
     let pods: Vec<(Option<Obstacle>, Item)> = pods
@@ -135,19 +136,53 @@ fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
     }
     let doomed: Vec<Item> =
         pods.into_iter().filter(|(found, _)| *found != Some(Obstacle::DaemonSet)).map(|(_, item)| item).collect();
-    evict(call, &doomed, dry_run)
+    if call.parsed.switch("disable-eviction") { delete(call, &doomed, dry_run) } else { evict(call, &doomed, dry_run) }
+}
+
+fn patience(call: &Call<'_, '_>) -> Duration {
+    call.parsed.duration("timeout").filter(|timeout| !timeout.is_zero()).unwrap_or(PATIENCE).min(FOREVER)
+}
+
+fn grace(call: &Call<'_, '_>) -> Option<i64> {
+    call.parsed.integer("grace-period").filter(|seconds| *seconds >= 0)
+}
+
+/// Deletes all at once, whatever disruption budgets say.
+fn delete(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
+    for pod in pods {
+        call.line(format!("deleting pod {}/{}{}", pod.namespace, pod.name, dry_run.suffix()));
+        if dry_run == DryRun::Client {
+            continue;
+        }
+        let options = Options { grace_period_seconds: grace(call), ..Options::default() };
+        let request = client::request(ApiVerb::Delete, &pod.kind, &pod.namespace, &pod.name);
+        match call.send(Request { options, ..request }) {
+            Err(failure) if !failure.is_not_found() => return Err(failure),
+            _ => {}
+        }
+    }
+    wait_for_all(call, pods, "deleted", dry_run)
+}
+
+fn wait_for_all(call: &mut Call<'_, '_>, pods: &[Item], how: &str, dry_run: DryRun) -> Outcome {
+    let patience = patience(call);
+    for pod in pods.iter().filter(|_| dry_run == DryRun::None) {
+        let uid = pod.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        wait_until_gone(call, pod, &uid, patience)?;
+        call.line(format!("{} {how}", pod.title()));
+    }
+    Ok(())
 }
 
 fn evict(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
-    let patience =
-        call.parsed.duration("timeout").filter(|timeout| !timeout.is_zero()).unwrap_or(PATIENCE).min(FOREVER);
+    let patience = patience(call);
     let started = call.context.api.now();
     for pod in pods {
         call.line(format!("evicting pod {}/{}{}", pod.namespace, pod.name, dry_run.suffix()));
         if dry_run == DryRun::Client {
             continue;
         }
-        let grace = call.parsed.integer("grace-period").filter(|seconds| *seconds >= 0);
+        let grace = grace(call);
         let body = json!({
             "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name, "namespace": pod.namespace},
             "deleteOptions": {"gracePeriodSeconds": grace},
@@ -179,10 +214,5 @@ fn evict(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
             call.line(format!("evicting pod {}/{}", pod.namespace, pod.name));
         }
     }
-    for pod in pods.iter().filter(|_| dry_run == DryRun::None) {
-        let uid = pod.value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
-        wait_until_gone(call, pod, &uid, patience)?;
-        call.line(format!("{} evicted", pod.title()));
-    }
-    Ok(())
+    wait_for_all(call, pods, "evicted", dry_run)
 }

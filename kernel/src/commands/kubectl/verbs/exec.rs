@@ -1,15 +1,14 @@
 //! `kubectl exec`
 
 use cluster_core::api::Key;
-use cluster_core::api::kind::KindRef;
 use cluster_core::network::connect::Origin;
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::super::super::{curl, nc};
 use super::super::failure::{Failure, Outcome, message};
 use super::super::flags::{switch, text};
 use super::super::verb::{Call, Verb};
+use super::pods::{named, phase, pod_of};
 
 pub const VERB: Verb = Verb {
     name: "exec",
@@ -37,15 +36,13 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     if command.is_empty() {
         return message("you must specify at least one command for the container");
     }
-    let name = target.strip_prefix("pod/").or_else(|| target.strip_prefix("pods/")).unwrap_or(target);
-    let namespace = call.namespace.clone();
-    let pod = call.get(KindRef::of::<Pod>(), &namespace, name)?;
-    let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
-    if matches!(phase, "Succeeded" | "Failed") {
+    let item = named(call, target)?;
+    let pod = pod_of(call, item)?;
+    if let phase @ ("Succeeded" | "Failed") = phase(&pod.value) {
         return message(format!("cannot exec into a container in a completed pod; current phase is {phase}"));
     }
-    let container = container_of(call, &pod)?;
-    let key = Key::new(namespace.as_str(), name);
+    let container = container_of(call, &pod.value)?;
+    let key = Key::new(pod.namespace.as_str(), pod.name.as_str());
     if command[0] == "curl" && call.context.api.cluster().is_some() {
         return ended(curl::request(&command[1..], &Origin::Pod(key), call.context));
     }
