@@ -129,26 +129,50 @@ async fn resources(
 ) -> Result<HttpResponse<Body>, Status> {
     let wanted = wanted(head, query)?;
     let (group, version) = (group.to_owned(), version.to_owned());
-    let list = gateway.live.ask(move |cluster: &mut Cluster| {
-        let server = cluster.apiserver();
-        groups::resources(server, &group, &version).ok_or_else(|| match server.serves_group(&group) {
-            true => Status::unknown_resource(),
-            false => Status::unknown_path(),
-        })
-    });
+    let list = gateway.live.ask(move |cluster: &mut Cluster| resources_of(cluster, &group, &version));
     Ok(document(&list.await.map_err(gone)??, wanted))
 }
 
-fn healthy(root: &str, check: &str, query: &Query) -> Result<HttpResponse<Body>, Status> {
-    let report = match check {
+fn resources_of(cluster: &Cluster, group: &str, version: &str) -> Result<Value, Status> {
+    let server = cluster.apiserver();
+    groups::resources(server, group, version).ok_or_else(|| match server.serves_group(group) {
+        true => Status::unknown_resource(),
+        false => Status::unknown_path(),
+    })
+}
+
+/// The body of the answer to a GET that comes over no connection.
+pub fn body(cluster: &mut Cluster, address: &str, path: &str, query: &Query) -> Result<String, Status> {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let value = match parts.as_slice() {
+        [""] => paths(cluster),
+        ["api"] => groups::core_versions(address),
+        ["apis"] => groups::list(cluster.apiserver()),
+        ["api", version] => resources_of(cluster, "", version)?,
+        ["apis", group] => groups::group(cluster.apiserver(), group).ok_or_else(Status::unknown_path)?,
+        ["apis", group, version] => resources_of(cluster, group, version)?,
+        ["version"] => discovery::version(),
+        [root, check @ ..] if health::ROOTS.contains(root) => return report(root, &check.join("/"), query),
+        _ => return Err(Status::unknown_path()),
+    };
+    // For a person to read, as kube-apiserver answers these two.
+    let is_pretty = query.is_pretty() || matches!(parts.as_slice(), [""] | ["version"]);
+    Ok(if is_pretty { format!("{value:#}") } else { format!("{value}\n") })
+}
+
+fn report(root: &str, check: &str, query: &Query) -> Result<String, Status> {
+    Ok(match check {
         "" => {
             let excluded: Vec<&str> = query.all("exclude").collect();
             health::report(root, query.get("verbose").is_some(), &excluded)
         }
         check if health::checks(root).any(|known| known == check) => "ok".into(),
         _ => return Err(Status::unknown_path()),
-    };
-    let mut response = answer::bytes(StatusCode::OK, PLAIN, report);
+    })
+}
+
+fn healthy(root: &str, check: &str, query: &Query) -> Result<HttpResponse<Body>, Status> {
+    let mut response = answer::bytes(StatusCode::OK, PLAIN, report(root, check, query)?);
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
 }

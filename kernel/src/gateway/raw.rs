@@ -16,7 +16,7 @@ use super::accept::{Form, Syntax, Wanted};
 use super::handle::{Reply, request_of, verb};
 use super::query::Query;
 use super::route::{Route, route};
-use super::{answer, body, stream};
+use super::{answer, body, documents, stream};
 
 const JSON: &str = "application/json";
 
@@ -62,6 +62,13 @@ impl Asked {
         let bytes = to_bytes(answer.into_body(), usize::MAX).now_or_never().and_then(Result::ok).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
+}
+
+/// The answer to a GET whose path leads to no resource: health, version, discovery; `None` if it leads to one.
+pub fn document(cluster: &mut Cluster, address: &str, uri: &str) -> Option<Result<String, Status>> {
+    let (path, parameters) = uri.split_once('?').map_or((uri, None), |(path, query)| (path, Some(query)));
+    let is_document = route(path) == Route::Other;
+    is_document.then(|| documents::body(cluster, address, path, &Query::parse(parameters)))
 }
 
 /// One event of a watch as a line.

@@ -45,9 +45,15 @@ pub fn uri(call: &Call<'_, '_>) -> Result<Option<String>, Failure> {
 pub fn send(call: &mut Call<'_, '_>, method: &Method, uri: &str) -> Outcome {
     let text = call.text_of_file()?;
     call.command = format!("{} --raw {uri}", call.command);
+    let address = call.context.api.address();
     let Some(cluster) = call.context.api.cluster() else {
         return Ok(call.context.with_output(|api, write| api.raw(method, uri, text, write))?);
     };
+    let address = address.split_once("://").map_or(address.as_str(), |(_, host)| host);
+    if let Some(document) = raw::document(cluster, address, uri).filter(|_| method == Method::GET) {
+        call.context.print(document?);
+        return Ok(());
+    }
     let asked = Asked::new(cluster, method, uri, &text, client::actor())?;
     if asked.is_watch {
         return watch(call, &asked);
@@ -86,5 +92,21 @@ fn watch(call: &mut Call<'_, '_>, asked: &Asked) -> Outcome {
         if is_over || !call.context.api.wait(GLANCE) {
             return note(call, asked);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::controls::testing::{run, session};
+
+    #[test]
+    fn a_cell_asks_for_paths_that_are_no_resources() {
+        let mut session = session();
+        assert_eq!(run(&mut session, "kubectl get --raw /healthz"), "ok");
+        assert!(run(&mut session, "kubectl get --raw /version").contains("\n  \"gitVersion\": \"v1.36.2\""));
+        let ready = run(&mut session, "kubectl get --raw '/readyz?verbose'");
+        assert!(ready.starts_with("[+]ping ok\n") && ready.ends_with("readyz check passed\n"), "{ready}");
+        assert!(run(&mut session, "kubectl get --raw /apis/apps/v1").contains("\"name\":\"deployments/scale\""));
+        assert!(run(&mut session, "kubectl get --raw /nothing").contains("exit code 1"));
     }
 }

@@ -231,7 +231,7 @@ fn until(
 }
 
 /// Whether a text can name an image: <https://pkg.go.dev/github.com/distribution/reference>.
-fn is_reference(image: &str) -> bool {
+pub(super) fn is_reference(image: &str) -> bool {
     static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let component = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
         let label = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";

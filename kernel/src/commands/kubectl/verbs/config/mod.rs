@@ -40,12 +40,13 @@ pub const RENAME_CONTEXT: Verb =
     Verb { name: "config rename-context", aliases: &[], flags: &[], run: contexts::rename };
 pub const DELETE_CONTEXT: Verb =
     Verb { name: "config delete-context", aliases: &[], flags: &[], run: contexts::delete };
-pub const SET: Verb = Verb { name: "config set", aliases: &[], flags: &[switch("set-raw-bytes")], run: property::set };
+pub const SET: Verb =
+    Verb { name: "config set", aliases: &[], flags: &[optional("set-raw-bytes", "true")], run: property::set };
 pub const UNSET: Verb = Verb { name: "config unset", aliases: &[], flags: &[], run: property::unset };
 pub const SET_CLUSTER: Verb = Verb {
     name: "config set-cluster",
     aliases: &[],
-    flags: &[switch("embed-certs"), text("proxy-url"), text("tls-server-name")],
+    flags: &[optional("embed-certs", "true"), text("proxy-url"), text("tls-server-name")],
     run: clusters::set,
 };
 pub const DELETE_CLUSTER: Verb =
@@ -54,7 +55,7 @@ pub const SET_CREDENTIALS: Verb = Verb {
     name: "config set-credentials",
     aliases: &[],
     flags: &[
-        switch("embed-certs"),
+        optional("embed-certs", "true"),
         text("client-certificate"),
         text("client-key"),
         text("username"),
@@ -66,7 +67,7 @@ pub const SET_CREDENTIALS: Verb = Verb {
         text("exec-arg"),
         text("exec-env"),
         text("exec-interactive-mode"),
-        switch("exec-provide-cluster-info"),
+        optional("exec-provide-cluster-info", "true"),
     ],
     run: users::set,
 };
