@@ -12,7 +12,7 @@ use super::verdict::{Failed, Verdict};
 use super::words::Words;
 use crate::commands::files::Memory;
 use crate::output::{CellError, Output, Sink};
-use crate::rust_cells::RustCells;
+use crate::rust_cells::{RUST_UNAVAILABLE, RustCells};
 use crate::session::Session;
 use crate::settings::{Language, Settings};
 
@@ -45,11 +45,16 @@ impl Replayer {
             self.rust.clear();
             session.rust = std::mem::take(&mut self.rust);
             let start = session.cluster.clone();
-            let errors = cells
-                .iter()
-                .filter_map(|(id, code)| Some(format!("{id}: {}", run(&mut session, id, code).err()?.evalue)));
-            let errors = errors.collect();
-            let verdict = judge(exercise, &start, &session.cluster);
+            let mut errors = Vec::new();
+            let mut broken = None;
+            for (id, code) in cells {
+                let Err(error) = run(&mut session, id, code) else { continue };
+                if error.ename == RUST_UNAVAILABLE {
+                    broken = Some(Verdict::Broken(error.evalue.clone()));
+                }
+                errors.push(format!("{id}: {}", error.evalue));
+            }
+            let verdict = broken.unwrap_or_else(|| judge(exercise, &start, &session.cluster));
             self.rust = session.rust;
             Replay { verdict, errors }
         };

@@ -28,6 +28,9 @@ use protocol::{Reply, Request};
 use remote::Connection;
 pub use remote::{RemoteController, Stopper};
 
+/// The name of the error of a cell that nothing here can compile, which is no fault of the cell.
+pub const RUST_UNAVAILABLE: &str = "RustUnavailable";
+
 /// The Rust cells of one notebook.
 #[derive(Default)]
 pub struct RustCells {
@@ -311,7 +314,7 @@ impl Sink for UntilClosing<'_> {
 }
 
 fn unavailable(why: &str) -> CellError {
-    CellError::new("RustUnavailable", why)
+    CellError::new(RUST_UNAVAILABLE, why)
 }
 
 /// The name or path around a cursor (in code points): `Plan::new`.
