@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
+use serde_json::Value;
 
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
@@ -33,7 +34,7 @@ use crate::network::proxy::Proxy;
 use crate::registry;
 use crate::runtime::Runtime;
 use crate::runtime::host::{self, Host};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
 use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Settings, Subscriber, World};
@@ -326,6 +327,22 @@ impl Cluster {
 
     pub fn scheduler(&self) -> &Scheduler {
         &self.scheduler
+    }
+
+    /// Has kube-scheduler started anew with this file, a KubeSchedulerConfiguration. Answers the names of its profiles.
+    ///
+    /// # Errors
+    /// What is wrong with the file; the scheduler goes on as before.
+    pub fn configure_scheduler(&mut self, file: &Value) -> Result<Vec<Name>, Status> {
+        let configuration = scheduler::configuration::read(file)?;
+        let names: Vec<Name> = configuration.profiles.iter().map(|profile| profile.scheduler_name.clone()).collect();
+        self.scheduler.configure(configuration);
+        self.record_fault(format!("kube-scheduler has a new configuration: {}", names.join(", ")));
+        if !self.is_stopped("kube-scheduler") {
+            self.scheduler.stop(&mut self.world);
+            self.scheduler.start(&mut self.world);
+        }
+        Ok(names)
     }
 
     pub fn machines(&self) -> impl Iterator<Item = (&Name, &Machine)> {

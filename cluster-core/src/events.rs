@@ -172,7 +172,8 @@ fn new_event(actor: &Actor, note: &EventNote, now: Time, serial: u64) -> Object 
     let namespace = if regarding.key.namespace.is_empty() { "default" } else { &regarding.key.namespace };
     let nanos = now.timestamp().as_nanosecond() as u64 + serial % 1000;
     let name = format!("{}.{nanos:x}", regarding.key.name);
-    let component = note.source.or(actor.split('/').next()).unwrap_or_default().to_owned();
+    let own = actor.split('/').next();
+    let component = note.source.as_deref().or(own).unwrap_or_default().to_owned();
     let event = EventFields {
         involved_object: ObjectReference {
             api_version: Some(regarding.kind.api_version()),
@@ -228,7 +229,7 @@ pub struct EventNote {
     pub reason: &'static str,
     pub message: String,
     /// Who tells it, if not the controller under its own name.
-    pub source: Option<&'static str>,
+    pub source: Option<Name>,
     /// Told again, it does not even count.
     pub once: bool,
     /// What was being done. A component that says this writes Events of `events.k8s.io`, as kube-scheduler does.
@@ -245,8 +246,8 @@ impl EventNote {
         EventNote { warning: true, ..EventNote::normal(regarding, reason, message) }
     }
 
-    pub fn from(self, source: &'static str) -> EventNote {
-        EventNote { source: Some(source), ..self }
+    pub fn from(self, source: impl Into<Name>) -> EventNote {
+        EventNote { source: Some(source.into()), ..self }
     }
 
     pub fn once(self) -> EventNote {

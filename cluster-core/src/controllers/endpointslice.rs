@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::cache::View;
 use super::controller::{Controller, Plan, Watch};
-use super::pods;
+use super::{endpoint_ports, pods};
 use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
@@ -310,7 +310,9 @@ fn ports_of(pod: &Object, service: &Object) -> Vec<EndpointPort> {
             app_protocol: port.app_protocol.clone(),
         })
     };
-    ports.filter_map(resolved).collect()
+    let mut ports: Vec<EndpointPort> = ports.filter_map(resolved).collect();
+    endpoint_ports::sort(&mut ports);
+    ports
 }
 
 /// The number of a Service's port on a pod; a name is looked up among the ports of its containers.

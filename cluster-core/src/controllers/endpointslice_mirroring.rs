@@ -10,6 +10,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort
 
 use super::cache::View;
 use super::controller::{Controller, EventNote, Plan, Watch};
+use super::endpoint_ports;
 use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
@@ -181,7 +182,8 @@ fn wanted(endpoints: &Object, plan: &mut Plan) -> Wanted {
     let mut wanted = Wanted::new();
     let (mut invalid, mut skipped) = (0, 0);
     for (ports, addresses) in repacked(endpoints.spec::<Endpoints>().subsets.as_deref().unwrap_or_default()) {
-        let ports: Vec<EndpointPort> = ports.into_iter().map(slice_port).collect();
+        let mut ports: Vec<EndpointPort> = ports.into_iter().map(slice_port).collect();
+        endpoint_ports::sort(&mut ports);
         let mut taken = 0;
         for (address, ready) in addresses {
             if taken >= ENDPOINTS_MAX {
@@ -342,8 +344,8 @@ mod tests {
         assert_eq!(
             slices(&cluster),
             [
-                ("IPv4".into(), vec![1, 2], vec!["192.0.2.1 true".to_owned()]),
-                ("IPv6".into(), vec![1, 2], vec!["2001:db8::1 true".to_owned()]),
+                ("IPv4".into(), vec![2, 1], vec!["192.0.2.1 true".to_owned()]),
+                ("IPv6".into(), vec![2, 1], vec!["2001:db8::1 true".to_owned()]),
             ]
         );
     }

@@ -20,6 +20,7 @@ pub mod cron_job;
 pub mod daemonset;
 pub mod deployment;
 pub mod disruption;
+mod endpoint_ports;
 pub mod endpoints;
 pub mod endpointslice;
 pub mod endpointslice_mirroring;

@@ -25,6 +25,7 @@ impl Scheduler {
     pub(super) fn schedule(&mut self, entry: &Entry, world: &mut World) {
         let pod = &entry.pod;
         let start = self.start;
+        self.cache.sort_by_zones();
         let class = self.classes.of(pod, &self.cache);
         let evaluation = evaluate(pod, &self.cache, class, start);
         if evaluation.nodes > 0 && evaluation.unnamed.is_none() {
@@ -114,13 +115,15 @@ impl Scheduler {
     /// No node passed: makes room on one if that helps, tells it, and lets the pod wait. Returns what was told.
     fn give_up(&mut self, entry: &Entry, evaluation: &Evaluation, world: &mut World) -> String {
         let pod = &entry.pod;
-        let nomination = if evaluation.nodes == 0 || evaluation.refusal.is_some() {
+        let preempts = evaluation.profile.preempts;
+        let nomination = if evaluation.nodes == 0 || evaluation.refusal.is_some() || !preempts {
             Outcome::Refuse(String::new())
         } else {
             preemption::preempt(pod, evaluation, &self.cache, &mut world.random)
         };
         let message = match &nomination {
             _ if evaluation.nodes == 0 => "no nodes available to schedule pods".to_owned(),
+            _ if !preempts => evaluation.message(),
             Outcome::Nominate { .. } => evaluation.message(),
             // Plugins that would have a say now have not prepared themselves, and miss what they would have noted.
             _ if evaluation.refusal.is_some() => format!("{} not found", evaluation.message()),

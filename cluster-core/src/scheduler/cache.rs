@@ -1,12 +1,14 @@
 //! What the scheduler knows of the cluster: nodes with the pods on them, those it has only decided on included.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::budgets::Budgets;
 use super::node::NodeInfo;
-use super::pod::PodInfo;
-use super::spreading::Owners;
-use super::terms::Namespaces;
+use super::pod::{Ask, PodInfo};
+use super::profile::{Configuration, NODES_MIN, Profile};
+use super::spreading::{Owners, ZONE};
+use super::terms::{Namespaces, Spread};
 use super::volumes::Volumes;
 use crate::HashMap;
 use crate::api::object::Object;
@@ -34,11 +36,61 @@ pub struct Cache {
     pub owners: Owners,
     pub volumes: Volumes,
     pub namespaces: Namespaces,
+    pub configuration: Arc<Configuration>,
+    /// Positions of nodes in the order in which they are looked at, if that is not the order in which they came.
+    order: Option<Arc<Vec<usize>>>,
+}
+
+/// Which zone a node is in, as the order of the search counts them: region and zone.
+fn zone(node: &NodeInfo) -> (&str, &str) {
+    let label = |key: &str| node.label(key).unwrap_or_default();
+    (label("topology.kubernetes.io/region"), label(ZONE))
 }
 
 impl Cache {
     pub fn nodes(&self) -> &imbl::Vector<Arc<NodeInfo>> {
         &self.nodes
+    }
+
+    /// The profile that a pod names.
+    pub fn profile(&self, ask: &Ask) -> Arc<Profile> {
+        self.configuration.profile(&ask.scheduler_name).cloned().unwrap_or_default()
+    }
+
+    /// The topology spread of a pod: its own, or what its profile has for those that say nothing.
+    pub fn spread(&self, ask: &Ask) -> Vec<Spread> {
+        if ask.spread.is_empty() {
+            self.owners.default_spread(ask, &self.profile(ask).spread)
+        } else {
+            ask.spread.clone()
+        }
+    }
+
+    /// The position of the node that is looked at as number `index`. A large cluster is searched zone by zone in turn,
+    /// so that the nodes that are found are spread over the zones.
+    pub fn looked_at(&self, index: usize) -> usize {
+        self.order.as_ref().and_then(|order| order.get(index).copied()).unwrap_or(index)
+    }
+
+    /// Takes the zones into account as they are now.
+    pub fn sort_by_zones(&mut self) {
+        if self.order.is_some() || self.nodes.len() < NODES_MIN {
+            return;
+        }
+        let mut zones: Vec<((&str, &str), VecDeque<usize>)> = Vec::new();
+        let mut numbers: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for (position, node) in self.nodes.iter().enumerate() {
+            let number = *numbers.entry(zone(node)).or_insert(zones.len());
+            if number == zones.len() {
+                zones.push((zone(node), VecDeque::new()));
+            }
+            zones[number].1.push_back(position);
+        }
+        let mut order = Vec::with_capacity(self.nodes.len());
+        while order.len() < self.nodes.len() {
+            order.extend(zones.iter_mut().filter_map(|(_, positions)| positions.pop_front()));
+        }
+        self.order = Some(Arc::new(order));
     }
 
     /// The names of the nodes by their positions.
@@ -89,6 +141,9 @@ impl Cache {
     /// Takes a new or changed node. False if nothing changed that scheduling depends on.
     pub fn put_node(&mut self, object: &Object) -> bool {
         let new = NodeInfo::new(object);
+        if self.node(&new.name).is_none_or(|known| zone(known) != zone(&new)) {
+            self.order = None;
+        }
         let known = self.node(&new.name).map(|node| node.images.clone()).unwrap_or_default();
         if known != new.images {
             known.keys().for_each(|image| count(&mut self.images, image.clone(), false));
@@ -115,6 +170,7 @@ impl Cache {
     pub fn remove_node(&mut self, name: &Name) {
         let Some(position) = self.positions.remove(name) else { return };
         let node = self.nodes.remove(position);
+        self.order = None;
         Arc::make_mut(&mut self.names).remove(position);
         node.images.keys().for_each(|image| count(&mut self.images, image.clone(), false));
         for pod in &node.pods {

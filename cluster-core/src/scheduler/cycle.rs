@@ -9,19 +9,16 @@ use super::filters::pod_topology_spread::Domains;
 use super::filters::{self, Rejection};
 use super::node::NodeInfo;
 use super::pod::{Ask, PodInfo};
+use super::profile::Profile;
 use super::scores::pod_topology_spread::Wishes;
 use super::scores::{self, Candidate};
-
-/// Below this many nodes all are looked at; above it the search ends when enough have passed.
-/// <https://kubernetes.io/docs/concepts/scheduling-eviction/scheduler-perf-tuning/>
-const NODES_MIN: usize = 100;
-const PERCENT_MIN: usize = 5;
 
 /// What the plugins are handed: the pod, the cluster, and what was counted over the whole cluster beforehand.
 pub struct Cycle<'a> {
     pub pod: &'a PodInfo,
     pub ask: &'a Ask,
     pub cache: &'a Cache,
+    pub profile: Arc<Profile>,
     pub domains: Vec<Domains>,
     pub neighbours: Neighbours,
 }
@@ -37,17 +34,18 @@ impl<'a> Cycle<'a> {
 
     /// For what depends on a single node or pod.
     pub fn without_counts(pod: &'a PodInfo, cache: &'a Cache) -> Cycle<'a> {
-        Cycle { pod, ask: &pod.ask, cache, domains: Vec::new(), neighbours: Neighbours::default() }
+        let profile = cache.profile(&pod.ask);
+        Cycle { pod, ask: &pod.ask, cache, profile, domains: Vec::new(), neighbours: Neighbours::default() }
     }
 
     /// The first refusal of a node, if any.
     pub fn check(&self, node: &NodeInfo) -> Result<(), Rejection> {
-        filters::ALL.iter().try_for_each(|filter| filter.check(self, node))
+        self.profile.filters().try_for_each(|filter| filter.check(self, node))
     }
 
     fn check_alone(&self, node: &NodeInfo) -> Result<(), Rejection> {
-        let alone = filters::ALL.iter().filter(|filter| filter.looks_at_node_alone());
-        alone.into_iter().try_for_each(|filter| filter.check(self, node))
+        let mut alone = self.profile.filters().filter(|filter| filter.looks_at_node_alone());
+        alone.try_for_each(|filter| filter.check(self, node))
     }
 
     fn check_around(&self, node: &NodeInfo) -> Result<(), Rejection> {
@@ -55,8 +53,8 @@ impl<'a> Cycle<'a> {
         if self.domains.is_empty() && ask.affinity.is_empty() && ask.claims.is_empty() && !self.cache.any_affinity() {
             return Ok(());
         }
-        let around = filters::ALL.iter().filter(|filter| !filter.looks_at_node_alone());
-        around.into_iter().try_for_each(|filter| filter.check(self, node))
+        let mut around = self.profile.filters().filter(|filter| !filter.looks_at_node_alone());
+        around.try_for_each(|filter| filter.check(self, node))
     }
 
     /// The same, with the pods that have been promised room on the node, and without them: either may refuse.
@@ -102,9 +100,8 @@ struct Seen {
 
 impl Class {
     pub fn new(pod: &PodInfo, cache: &Cache) -> Class {
-        let are_defaults = pod.ask.spread.is_empty();
-        let own = pod.ask.spread.iter().filter(|constraint| !constraint.is_required).cloned();
-        let wishes = if are_defaults { cache.owners.default_spread(&pod.ask) } else { own.collect() };
+        let wishes = cache.spread(&pod.ask).into_iter().filter(|constraint| !constraint.is_required).collect();
+        let are_defaults = pod.ask.spread.is_empty() && cache.profile(&pod.ask).spread.is_system;
         Class {
             ask: pod.ask.clone(),
             owners_version: cache.owners.version,
@@ -157,6 +154,7 @@ impl Classes {
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
     pub nodes: usize,
+    pub profile: Arc<Profile>,
     /// How many nodes were looked at.
     pub looked_at: usize,
     pub rejected: Vec<(usize, Arc<Rejection>)>,
@@ -185,16 +183,17 @@ impl Evaluation {
 pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -> Evaluation {
     let cycle = Cycle::new(pod, cache);
     let nodes = cache.nodes().len();
-    let mut evaluation = Evaluation { nodes, ..Evaluation::default() };
-    let refuse = |filter: &&dyn filters::Filter| Some(Rejection::unresolvable(filter.name(), filter.refuse(&cycle)?));
-    evaluation.refusal = filters::ALL.iter().find_map(refuse);
+    let profile = cycle.profile.clone();
+    let mut evaluation = Evaluation { nodes, profile: profile.clone(), ..Evaluation::default() };
+    let refuse = |filter: &dyn filters::Filter| Some(Rejection::unresolvable(filter.name(), filter.refuse(&cycle)?));
+    evaluation.refusal = profile.filters().find_map(refuse);
     if nodes == 0 || evaluation.refusal.is_some() {
         return evaluation;
     }
     let known = Arc::make_mut(&mut class.known);
     known.refresh(&cycle);
     let known = &*known;
-    let enough = nodes_to_find(nodes);
+    let enough = profile.nodes_to_find(nodes);
     let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(enough);
     evaluation.passed.reserve(enough);
     evaluation.points.iter_mut().for_each(|points| points.reserve(enough));
@@ -226,17 +225,18 @@ pub fn evaluate(pod: &PodInfo, cache: &Cache, class: &mut Class, start: usize) -
             look(position, &mut evaluation);
         }
     } else {
-        for position in (start..nodes).chain(0..start.min(nodes)) {
-            look(position, &mut evaluation);
+        for index in (start..nodes).chain(0..start.min(nodes)) {
+            look(cache.looked_at(index), &mut evaluation);
             if evaluation.passed.len() >= enough {
                 break;
             }
         }
     }
     if candidates.len() > 1 {
-        for (plugin, points) in scores::ALL.iter().zip(&mut evaluation.points) {
+        for (index, plugin, weight) in profile.scores() {
+            let points = &mut evaluation.points[index];
             plugin.finish(&cycle, &known.wishes, &candidates, points);
-            points.iter_mut().for_each(|points| *points *= plugin.weight());
+            points.iter_mut().for_each(|points| *points *= weight);
         }
     }
     evaluation
@@ -246,8 +246,8 @@ fn see(cycle: &Cycle<'_>, node: &NodeInfo) -> Seen {
     let rejection = cycle.check_alone(node).err().map(Arc::new);
     let mut values = [0; scores::COUNT];
     if rejection.is_none() {
-        for (value, plugin) in values.iter_mut().zip(scores::ALL) {
-            *value = plugin.look(cycle, node);
+        for (index, plugin, _) in cycle.profile.scores() {
+            values[index] = plugin.look(cycle, node);
         }
     }
     Seen { rejection, values }
@@ -263,25 +263,4 @@ fn check_nominated(cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> 
         return Ok(());
     }
     cycle.with_nominated(node).map_or(Ok(()), |node| cycle.check(&node))
-}
-
-/// How many nodes must pass before the search ends.
-fn nodes_to_find(nodes: usize) -> usize {
-    if nodes < NODES_MIN {
-        return nodes;
-    }
-    let percent = 50_usize.saturating_sub(nodes / 125).max(PERCENT_MIN);
-    (nodes * percent / 100).max(NODES_MIN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_clusters_are_sampled() {
-        for (nodes, found) in [(3, 3), (99, 99), (100, 100), (1000, 420), (5000, 500), (10_000, 500)] {
-            assert_eq!(nodes_to_find(nodes), found, "{nodes} nodes");
-        }
-    }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 
+use super::Scheduler;
 use super::cycle::Cycle;
 use super::filters::{self, Change};
 use super::queue::Entry;
-use super::{SCHEDULER_NAME, Scheduler};
 use crate::api::object::Object;
 use crate::api::{Key, Name};
 use crate::clock::Time;
@@ -62,7 +62,7 @@ impl Scheduler {
             self.changed(&Change::PodPlaced(&pod.ask), sequence, now);
         } else if object.is_terminating() {
             self.remove_pod(&object.key, sequence, now);
-        } else if spec.scheduler_name.as_deref() == Some(SCHEDULER_NAME) {
+        } else if spec.scheduler_name.as_deref().is_some_and(|name| self.configuration.profile(name).is_some()) {
             let pod = self.asks.pod(object);
             match &status.nominated_node_name {
                 Some(node) if self.cache.node_of(&object.key).is_none() => {

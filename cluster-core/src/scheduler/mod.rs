@@ -7,12 +7,14 @@
 mod attempt;
 mod budgets;
 mod cache;
+pub mod configuration;
 mod cycle;
 mod filters;
 mod informed;
 mod node;
 mod pod;
 mod preemption;
+mod profile;
 mod queue;
 mod report;
 mod resources;
@@ -41,14 +43,12 @@ use crate::world::{Event, Subscriber, World};
 use cache::Cache;
 use cycle::Classes;
 use pod::{Asks, PodInfo};
-use queue::Queue;
+pub use profile::Configuration;
+use queue::{Backoff, Queue};
 use verdict::History;
 use volumes::Step;
 
 pub use verdict::{NodeVerdict, Verdict};
-
-/// The scheduler that this one is, of those that a pod can ask for by `spec.schedulerName`.
-const SCHEDULER_NAME: &str = "default-scheduler";
 
 /// What wakes the scheduler, beside its watches. The number is the incarnation that asked for it.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub enum Wake {
 pub struct Scheduler {
     /// Counts restarts, so that what was under way before one is not taken for the present.
     incarnation: u64,
+    /// What it is started with.
+    configuration: Arc<Configuration>,
     cache: Cache,
     queue: Queue,
     asks: Asks,
@@ -96,7 +98,10 @@ struct Binding {
 impl Scheduler {
     /// Lists and watches what it needs to know.
     pub fn start(&mut self, world: &mut World) {
-        *self = Scheduler { incarnation: self.incarnation + 1, ..Scheduler::default() };
+        let (incarnation, configuration) = (self.incarnation + 1, self.configuration.clone());
+        *self = Scheduler { incarnation, configuration, ..Scheduler::default() };
+        self.cache.configuration = self.configuration.clone();
+        self.queue.backoff = Backoff(self.configuration.backoff_seconds);
         let kinds = [
             Node::kind(),
             Namespace::kind(),
@@ -125,6 +130,11 @@ impl Scheduler {
     pub fn stop(&mut self, world: &mut World) {
         self.incarnation += 1;
         world.unsubscribe(&Subscriber::Scheduler);
+    }
+
+    /// What it is started with the next time.
+    pub fn configure(&mut self, configuration: Configuration) {
+        self.configuration = Arc::new(configuration);
     }
 
     /// What the last cycle of a pod said about each node; the last hundred pods are remembered.

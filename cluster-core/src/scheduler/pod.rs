@@ -79,6 +79,8 @@ impl HostPort {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     pub namespace: Name,
+    /// The profile that decides about it.
+    pub scheduler_name: Name,
     pub labels: Labels,
     pub priority: i32,
     /// `preemptionPolicy` is not `Never`.
@@ -116,6 +118,7 @@ impl Ask {
         let compared = requests(spec, &Resources::assumed());
         let mut ask = Ask {
             namespace: pod.key.namespace.clone(),
+            scheduler_name: spec.scheduler_name.as_deref().unwrap_or_default().into(),
             priority: spec.priority.unwrap_or(0),
             preempts: spec.preemption_policy.as_deref() != Some("Never"),
             gated: spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()),

@@ -11,14 +11,22 @@ use crate::api::Key;
 use crate::clock::Time;
 use crate::trace::{Causes, Sequence};
 
-const BACKOFF_SECONDS_INITIAL: u64 = 1;
-const BACKOFF_SECONDS_MAX: u64 = 10;
+/// How many seconds a pod backs off after its first attempt, and at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff(pub (u64, u64));
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff((1, 10))
+    }
+}
 
 /// A pod that no change has woken is tried again after this time all the same.
 pub const UNSCHEDULABLE_MAX: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
+    pub backoff: Backoff,
     entries: HashMap<Key, Entry>,
     active: imbl::OrdMap<Rank, Key>,
     /// By the second in which they have waited long enough, then as in the active queue.
@@ -195,7 +203,7 @@ impl Queue {
 
     fn back_off(&mut self, key: &Key, now: Time) {
         let Some(entry) = self.entries.get(key) else { return };
-        let until = entry.tried + entry.backoff();
+        let until = entry.tried + entry.backoff(self.backoff);
         if until <= now {
             return self.activate(key, now);
         }
@@ -250,10 +258,10 @@ impl Queue {
 }
 
 impl Entry {
-    /// 1 s after the first attempt, doubling, 10 s at most.
-    fn backoff(&self) -> Duration {
-        let doubled = BACKOFF_SECONDS_INITIAL << self.attempts.saturating_sub(1).min(10);
-        Duration::from_secs(doubled.min(BACKOFF_SECONDS_MAX))
+    /// The first time after the first attempt, then doubling.
+    fn backoff(&self, Backoff((first, most)): Backoff) -> Duration {
+        let doubled = first.saturating_mul(1 << self.attempts.saturating_sub(1).min(10));
+        Duration::from_secs(doubled.min(most))
     }
 }
 

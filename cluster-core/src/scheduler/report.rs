@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use serde_json::{Value, json};
 
-use super::{SCHEDULER_NAME, actor};
+use super::actor;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::{Options, PatchType, Request, Verb};
@@ -12,16 +12,21 @@ use crate::events::EventNote;
 use crate::trace::{Causes, Sequence};
 use crate::world::World;
 
+/// The name of the profile that decides about a pod: it is who tells of it.
+fn scheduler_of(pod: &Object) -> &str {
+    pod.spec::<Pod>().scheduler_name.as_deref().unwrap_or_default()
+}
+
 pub fn scheduled(pod: &Object, node: &str, binding: Sequence, world: &mut World) {
     let message = format!("Successfully assigned {} to {node}", pod.key);
-    let note = EventNote::normal(pod, "Scheduled", message).from(SCHEDULER_NAME).doing("Binding");
+    let note = EventNote::normal(pod, "Scheduled", message).from(scheduler_of(pod)).doing("Binding");
     world.event(&actor(), &note, &Causes::from(binding));
 }
 
 /// `at` is the plugin that failed.
 pub fn binding_failed(pod: &Object, at: &str, message: &str, binding: Sequence, world: &mut World) {
     let message = format!("running {at}: {message}");
-    let note = EventNote::warning(pod, "FailedScheduling", message).from(SCHEDULER_NAME).doing("Scheduling");
+    let note = EventNote::warning(pod, "FailedScheduling", message).from(scheduler_of(pod)).doing("Scheduling");
     world.event(&actor(), &note, &Causes::from(binding));
 }
 
@@ -42,7 +47,7 @@ pub fn unschedulable(pod: &Object, message: &str, nominated: Option<&str>, cause
     if pod.status::<Pod>().nominated_node_name.as_deref() != nominated {
         status["nominatedNodeName"] = json!(nominated);
     }
-    let note = EventNote::warning(pod, "FailedScheduling", message).from(SCHEDULER_NAME).doing("Scheduling");
+    let note = EventNote::warning(pod, "FailedScheduling", message).from(scheduler_of(pod)).doing("Scheduling");
     world.event(&actor(), &note, &causes);
     patch_status(pod, status, "no node fits", &causes, world);
 }
@@ -56,7 +61,7 @@ pub fn evict(victim: &Object, preemptor: &Object, node: &str, causes: &Causes, w
         type_: "DisruptionTarget".into(),
         status: "True".into(),
         reason: Some("PreemptionByScheduler".into()),
-        message: Some(format!("{SCHEDULER_NAME}: preempting to accommodate a higher priority pod")),
+        message: Some(format!("{}: preempting to accommodate a higher priority pod", scheduler_of(preemptor))),
         observed_generation: victim.metadata().generation,
         ..PodCondition::default()
     };
@@ -68,7 +73,7 @@ pub fn evict(victim: &Object, preemptor: &Object, node: &str, causes: &Causes, w
     let delete = delete.because(format!("{} has a higher priority", preemptor.key)).caused_by(causes.clone());
     if world.request(delete).is_ok() {
         let message = format!("Preempted by pod {} on node {node}", preemptor.uid());
-        let note = EventNote::normal(victim, "Preempted", message).from(SCHEDULER_NAME).doing("Preempting");
+        let note = EventNote::normal(victim, "Preempted", message).from(scheduler_of(preemptor)).doing("Preempting");
         world.event(&actor(), &note, causes);
     }
 }

@@ -52,6 +52,16 @@ impl Resources {
         }
     }
 
+    /// Thousandths of CPUs, bytes, or a number.
+    pub fn amount(&self, name: &str) -> i64 {
+        match name {
+            "cpu" => self.milli_cpu,
+            "memory" => self.memory,
+            "ephemeral-storage" => self.ephemeral_storage,
+            name => self.scalars.get(name).copied().unwrap_or(0),
+        }
+    }
+
     pub fn add(&mut self, other: &Resources) {
         self.combine(other, |a, b| a.saturating_add(b));
     }

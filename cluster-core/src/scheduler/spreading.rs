@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{ReplicationController, Service};
 
 use super::pod::Ask;
+use super::profile::DefaultSpread;
 use super::terms::Spread;
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
@@ -57,10 +58,10 @@ impl Owners {
         }
     }
 
-    /// kube-scheduler's system defaults for pods without constraints of their own: replicas are spread over nodes and
-    /// zones as far as nothing else speaks against it.
+    /// The defaults for pods without constraints of their own: replicas are spread over nodes and zones as far as nothing
+    /// else speaks against it, or as a profile says.
     /// <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/#internal-default-constraints>
-    pub fn default_spread(&self, pod: &Ask) -> Vec<Spread> {
+    pub fn default_spread(&self, pod: &Ask, defaults: &DefaultSpread) -> Vec<Spread> {
         let mut selectors: Vec<Selector> = self
             .services
             .range(Key::new(pod.namespace.clone(), "")..)
@@ -77,15 +78,15 @@ impl Owners {
         if selectors.is_empty() {
             return Vec::new();
         }
-        let spread = |topology_key: &str, max_skew| Spread {
-            topology_key: topology_key.to_owned(),
-            max_skew,
+        let spread = |(topology_key, max_skew, is_required): &(String, i64, bool)| Spread {
+            topology_key: topology_key.clone(),
+            max_skew: *max_skew,
             min_domains: 1,
-            is_required: false,
+            is_required: *is_required,
             selectors: selectors.clone(),
             honors_affinity: true,
             honors_taints: false,
         };
-        vec![spread(HOSTNAME, 3), spread(ZONE, 5)]
+        defaults.constraints.iter().map(spread).collect()
     }
 }

@@ -8,6 +8,8 @@ use crate::faults::{Edge, Effect, Rule};
 use crate::{Cluster, Config};
 use std::time::Duration;
 
+mod profiles;
+
 fn cluster() -> Cluster {
     let without = ["kubelet", "kube-proxy", "kube-controller-manager"].map(str::to_owned).to_vec();
     Cluster::new(Config { nodes: 0, without, ..Config::default() })

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cycle::Evaluation;
-use super::scores;
 use crate::api::{Key, Name};
 use crate::clock::Time;
 
@@ -69,8 +68,8 @@ impl History {
         let Past { at, names, evaluation, outcome } = &**self.cycles.get(pod)?;
         let totals = evaluation.totals();
         let passed = evaluation.passed.iter().zip(totals).enumerate().map(|(index, (position, total))| {
-            let points = scores::ALL.iter().zip(&evaluation.points);
-            let points = points.map(|(plugin, points)| (plugin.name(), points[index])).collect();
+            let scores = evaluation.profile.scores();
+            let points = scores.map(|(at, plugin, _)| (plugin.name(), evaluation.points[at][index])).collect();
             (names[*position].clone(), NodeVerdict::Passed { points, total })
         });
         let rejected = evaluation.rejected.iter().map(|(position, rejection)| {

@@ -4,6 +4,7 @@
 use cluster_core::Cluster;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::schema::Schema;
+use cluster_core::scheduler::configuration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
@@ -112,7 +113,9 @@ fn value<'a>(document: &'a str, key: &str) -> Option<&'a str> {
 }
 
 fn kind_at(document: &str, cluster: &Cluster) -> Option<KindRef> {
-    cluster.kind(value(document, "apiVersion")?, value(document, "kind")?).cloned()
+    let (version, name) = (value(document, "apiVersion")?, value(document, "kind")?);
+    let is_file = |kind: &&KindRef| kind.api_version() == version && *kind.kind == *name;
+    cluster.kind(version, name).or_else(|| Some(configuration::kind()).filter(is_file)).cloned()
 }
 
 /// The schema of a kind that a CustomResourceDefinition describes.
@@ -298,6 +301,28 @@ mod tests {
         assert_eq!(words(&format!("{pool}  si"), &session), ["size:"]);
         assert_eq!(words(&format!("{pool}  size: l"), &session), ["large"]);
         assert!(told(&format!("{pool}  size: large"), "size", &session).contains("How much."));
+    }
+
+    #[test]
+    fn the_scheduler_takes_a_file() {
+        let mut session = session();
+        let file = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n";
+        assert_eq!(words(&format!("{file}- schedulerName: a\n  plu"), &session), ["pluginConfig:", "plugins:"]);
+        let wrong = run(&mut session, &format!("{file}- scheduler: a\n"));
+        assert!(wrong.ends_with("unknown field \"profiles[0].scheduler\"; did you mean \"schedulerName\"?"), "{wrong}");
+        let profile = "- schedulerName: packer\n  pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy: {type: MostAllocated}\n";
+        let done = run(&mut session, &format!("{file}{profile}"));
+        assert!(done.starts_with("kube-scheduler configured\n"), "{done}");
+        let pods = (1..=4).map(|number| {
+            format!(
+                "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{number}}}\nspec:\n  schedulerName: packer\n  containers:\n  - {{name: c, image: nginx, \
+                 resources: {{requests: {{cpu: 1500m, memory: 6Gi}}}}}}\n---\n"
+            )
+        });
+        run(&mut session, &pods.collect::<String>());
+        let nodes = run(&mut session, "kubectl get pods -o jsonpath={.items[*].spec.nodeName}");
+        let nodes: Vec<&str> = nodes.split(' ').collect();
+        assert!(nodes.len() == 4 && nodes.iter().all(|node| *node == nodes[0]), "{nodes:?}");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use cluster_core::api::object::Object;
 use cluster_core::api::request::{FieldValidation, Options, Propagation, Request, Verb};
 use cluster_core::api::schema::Schema;
 use cluster_core::api::status::{Cause, Status};
-use serde_json::Value;
+use cluster_core::scheduler::configuration;
+use serde_json::{Value, json};
 
 use super::{Language, caller, first_line};
 use crate::commands::Api;
@@ -166,7 +167,8 @@ impl<'a> Item<'a> {
     }
 
     fn apply(&'a self, api: &mut dyn Api, namespace: &str, dry_run: bool) -> Result<Applied, Problem<'a>> {
-        let kinds = api.kinds().map_err(|status| self.problem(status.message, Vec::new()))?;
+        let mut kinds = api.kinds().map_err(|status| self.problem(status.message, Vec::new()))?;
+        kinds.push(configuration::kind().clone());
         let kind = self.kind(&kinds)?;
         // Types first, so that all of an object's wrong types are told by place.
         if let Err(error) = Object::from_json(&kind, self.value.clone()) {
@@ -177,6 +179,9 @@ impl<'a> Item<'a> {
                 None => format!("{}: {}", error.path, error.message),
             };
             return Err(self.problem(message.clone(), vec![(path.to_owned(), message)]));
+        }
+        if kind == *configuration::kind() {
+            return self.configure(kind, api);
         }
         let metadata = |field: &str| self.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
         let namespace = if kind.namespaced { metadata("namespace").unwrap_or(namespace) } else { "" };
@@ -192,6 +197,17 @@ impl<'a> Item<'a> {
                 let name = kind.qualified_name(&object.key.name);
                 Ok(Applied { key: object.key.clone(), name, verb, kind })
             }
+            Err(status) => Err(self.refused(&kind, &status)),
+        }
+    }
+
+    /// A file with which a component is started anew.
+    fn configure(&'a self, kind: KindRef, api: &mut dyn Api) -> Result<Applied, Problem<'a>> {
+        let Some(cluster) = api.cluster() else {
+            return Err(self.problem("only the simulated cluster takes a configuration of its scheduler", Vec::new()));
+        };
+        match cluster.configure_scheduler(self.value) {
+            Ok(_) => Ok(Applied { kind, key: Key::cluster(""), name: "kube-scheduler".into(), verb: "configured" }),
             Err(status) => Err(self.refused(&kind, &status)),
         }
     }
@@ -256,8 +272,9 @@ impl<'a> Item<'a> {
             [(_, one)] => one.clone(),
             more => format!("{} problems", more.len()),
         };
-        let name = self.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        self.problem(format!("{} \"{name}\": {message}", kind.kind), fields)
+        let name = self.value.pointer("/metadata/name").and_then(Value::as_str);
+        let name = name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        self.problem(format!("{}{name}: {message}", kind.kind), fields)
     }
 
     /// The place of a field of this object.
@@ -356,6 +373,12 @@ fn prune(set: Vec<(KindRef, Key)>, session: &mut Session, sink: &mut dyn Sink) -
     let Some(cell) = sink.cell().map(str::to_owned) else { return Ok(()) };
     let before = session.applied.insert(cell, set.clone()).unwrap_or_default();
     for (kind, key) in before.into_iter().filter(|known| !set.contains(known)) {
+        if kind == *configuration::kind() {
+            let defaults = session.cluster.configure_scheduler(&json!({}));
+            defaults.map_err(|status| CellError::new(status.reason, status.message))?;
+            sink.put(Output::Stdout("kube-scheduler has its defaults again\n".into()));
+            continue;
+        }
         let mut request = Request::new(&"kubectl".into(), Verb::Delete, &kind, key.clone());
         request.options.propagation = Some(Propagation::Background);
         let request = request.because("no longer in the cell").caused_by(session.cell_sequence().into());

@@ -21,7 +21,9 @@ use serde_json::Value;
 
 use crate::api::kind::{JSON_CODEC, Kind, KindRef};
 use crate::api::object::{Object, Part};
+use crate::api::status::Status;
 use crate::api::{Key, Name};
+use crate::apiserver::validation::field::Causes;
 use crate::store::{Change, Store};
 use schema::Schema;
 
@@ -51,6 +53,30 @@ struct Place {
 
 fn place(kind: &Kind) -> Option<&Place> {
     kind.definition.as_ref()?.downcast_ref()
+}
+
+/// A kind by its definition alone, which nobody serves: that of a file.
+pub fn kind_of(definition: &Object) -> KindRef {
+    let compiled = Arc::new(Definition::of(definition));
+    kinds_of(definition, usize::MAX, &compiled).swap_remove(0)
+}
+
+/// A value of such a kind, if it has the right types and no field that is not known.
+///
+/// # Errors
+/// 400 for unknown fields, 422 for wrong types.
+pub fn read_strictly(kind: &KindRef, value: &Value) -> Result<Value, Status> {
+    let mut read = value.clone();
+    let Some(schema) = version(kind).and_then(|version| version.schema.as_ref()) else { return Ok(read) };
+    let mut unknown = Vec::new();
+    schema::prune_resource(&mut read, schema, &mut unknown);
+    if !unknown.is_empty() {
+        let told: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+        return Err(Status::bad_request(format!("strict decoding error: {}", told.join(", "))));
+    }
+    let mut causes = Causes::new();
+    values::validate(&read, None, schema, "", &mut causes);
+    if causes.is_empty() { Ok(read) } else { Err(Status::invalid(kind, "", causes.into())) }
 }
 
 /// The version that a custom kind is; `None` for built-in kinds.

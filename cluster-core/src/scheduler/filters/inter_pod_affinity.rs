@@ -28,15 +28,13 @@ pub struct Neighbours {
     pub preferred: Counts,
 }
 
-/// The weight of a required affinity of a pod that is there towards one that comes (`hardPodAffinityWeight`).
-const HARD_AFFINITY_WEIGHT: i64 = 1;
-
 impl Neighbours {
     pub fn count(ask: &Ask, cache: &Cache) -> Neighbours {
         let mut neighbours = Neighbours::default();
         if !ask.has_pod_affinity() && !cache.any_affinity() {
             return neighbours;
         }
+        let profile = cache.profile(ask);
         let (mine, namespaces) = (ask.has_pod_affinity(), &cache.namespaces);
         for node in cache.nodes() {
             for pod in node.pods.iter().filter(|pod| mine || pod.ask.has_pod_affinity()) {
@@ -57,9 +55,12 @@ impl Neighbours {
                     add(&mut neighbours.preferred, term, node, *weight);
                 }
                 for term in other.affinity.iter().filter(|term| term.matches(ask, namespaces)) {
-                    add(&mut neighbours.preferred, term, node, HARD_AFFINITY_WEIGHT);
+                    add(&mut neighbours.preferred, term, node, profile.hard_pod_affinity_weight);
                 }
             }
+        }
+        if profile.ignores_preferences_of_others && ask.preferred_pods.is_empty() {
+            neighbours.preferred.clear();
         }
         neighbours
     }

@@ -20,9 +20,11 @@ use super::cycle::Cycle;
 use super::node::NodeInfo;
 use super::pod::Ask;
 
+pub const COUNT: usize = 12;
+
 /// In the order in which kube-scheduler runs them; the first that refuses a node is the one that is told. Those that
 /// look at the node alone come before those that look around.
-pub static ALL: [&dyn Filter; 12] = [
+pub static ALL: [&dyn Filter; COUNT] = [
     &node_unschedulable::NodeUnschedulable,
     &node_name::NodeName,
     &taint_toleration::TaintToleration,

@@ -17,6 +17,10 @@ impl Filter for NodeAffinity {
     }
 
     fn check(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> Result<(), Rejection> {
+        let mut added = cycle.profile.added_node_terms.iter().flatten();
+        if cycle.profile.added_node_terms.is_some() && !added.any(|term| term.matches(&node.name, node.labels())) {
+            return Err(Rejection::unresolvable(self.name(), "node(s) didn't match scheduler-enforced node affinity"));
+        }
         if cycle.ask.selects_node(&node.name, node.labels()) {
             return Ok(());
         }

@@ -21,8 +21,11 @@ pub struct Domains {
 impl Domains {
     /// Counts over all nodes, for each required constraint of the pod.
     pub fn count(ask: &Ask, cache: &Cache) -> Vec<Domains> {
-        let required: Vec<&Spread> = ask.spread.iter().filter(|constraint| constraint.is_required).collect();
-        let domains = |constraint: &&Spread| {
+        let is_own = !ask.spread.is_empty();
+        let may_be_required = is_own || !cache.profile(ask).spread.is_system;
+        let all = if may_be_required { cache.spread(ask) } else { Vec::new() };
+        let required: Vec<Spread> = all.into_iter().filter(|constraint| constraint.is_required).collect();
+        let domains = |constraint: &Spread| {
             let mut counts = BTreeMap::new();
             for node in cache.nodes() {
                 let has_all = required.iter().all(|other| node.label(&other.topology_key).is_some());
@@ -33,7 +36,7 @@ impl Domains {
                     *counts.entry(value.to_owned()).or_default() += matching_pods(constraint, ask, node);
                 }
             }
-            Domains { constraint: (*constraint).clone(), counts }
+            Domains { constraint: constraint.clone(), counts }
         };
         required.iter().map(domains).collect()
     }

@@ -38,6 +38,7 @@ pub struct Candidate<'a> {
 pub trait Score: Sync {
     fn name(&self) -> &'static str;
 
+    /// What its points are multiplied with, if a profile says nothing else.
     fn weight(&self) -> i64;
 
     /// What depends on nothing but the pod and the node.

@@ -17,7 +17,7 @@ impl Score for NodeAffinity {
     }
 
     fn look(&self, cycle: &Cycle<'_>, node: &NodeInfo) -> i64 {
-        let terms = cycle.ask.preferred_nodes.iter();
+        let terms = cycle.ask.preferred_nodes.iter().chain(&cycle.profile.added_node_preferences);
         terms.filter(|(_, term)| term.matches(&node.name, node.labels())).map(|(weight, _)| weight).sum()
     }
 
