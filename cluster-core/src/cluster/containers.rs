@@ -145,13 +145,25 @@ impl Cluster {
     /// # Errors
     /// As of [`Cluster::container_of`]; 500 if the container does not run or has no such program.
     pub fn run_in_container(&mut self, pod: &Key, name: &str, command: &[String]) -> Result<Exec, Status> {
+        self.run_with_input(pod, name, command, &[])
+    }
+
+    /// The same, with what the command reads, if it is one that does: `tar`.
+    ///
+    /// # Errors
+    /// As of [`Cluster::run_in_container`].
+    pub fn run_with_input(&mut self, pod: &Key, name: &str, command: &[String], input: &[u8]) -> Result<Exec, Status> {
         let (object, name) = self.container_of(pod, name)?;
         let phase = object.status::<Pod>().phase.clone().unwrap_or_default();
         if matches!(phase.as_str(), "Succeeded" | "Failed") {
             let problem = format!("cannot exec into a container in a completed pod; current phase is {phase}");
             return Err(Status::bad_request(problem));
         }
-        match self.exec(pod, &name, command) {
+        let done = match command {
+            [program, args @ ..] if program == "tar" => self.tar(pod, &name, args, input).map(Some),
+            _ => self.exec(pod, &name, command),
+        };
+        match done {
             None => Err(Status::unexplained(format!("unable to upgrade connection: container not found (\"{name}\")"))),
             Some(None) => Err(Status::internal(format!(
                 "error executing command in container: failed to exec in container: exec: \"{}\": executable file not found in $PATH",

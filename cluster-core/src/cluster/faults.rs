@@ -14,6 +14,7 @@ use crate::registry;
 use crate::runtime::Runtime;
 use crate::runtime::container::Handle;
 use crate::runtime::shell::{self, Exec};
+use crate::runtime::tar;
 use crate::runtime::usage::CORE_NANOS;
 use crate::world::World;
 
@@ -275,6 +276,14 @@ impl Cluster {
         let exec = machine.runtime.exec(handle, command, now)?;
         self.advance(exec.took, |_| true);
         Some(Some(exec))
+    }
+
+    /// Runs `tar` in a pod's container, which reads `input`. `None` if the container does not run.
+    pub fn tar(&mut self, pod: &Key, container: &str, args: &[String], input: &[u8]) -> Option<Exec> {
+        let now = self.now();
+        let (machine, handle) = find_container(&mut self.machines, &pod.namespace, &pod.name, container)?;
+        machine.kubelet.furnish(handle, &mut machine.runtime, &mut self.world);
+        machine.runtime.with_files(handle, |folder, files| tar::run(args, input, folder, files, now))
     }
 
     /// Makes the service of a container fail, or work again, while its process lives on. False if there is none.

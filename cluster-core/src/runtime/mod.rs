@@ -9,6 +9,7 @@ pub mod images;
 mod pressure;
 pub mod programs;
 pub mod shell;
+pub mod tar;
 mod udp;
 pub mod usage;
 pub mod volumes;
@@ -345,6 +346,15 @@ impl Runtime {
         let exec = shell::exec(script, &mut container.files, now);
         self.share_volumes(handle, &before);
         Some(exec)
+    }
+
+    /// Lets somebody work among the files of a container that runs, beginning in its working folder.
+    pub fn with_files<T>(&mut self, handle: Handle, work: impl FnOnce(&str, &mut files::Files) -> T) -> Option<T> {
+        let container = self.container_mut(handle).filter(|container| container.is_running())?;
+        let before = container.files.clone();
+        let done = work(&container.working_folder, &mut container.files);
+        self.share_volumes(handle, &before);
+        Some(done)
     }
 
     /// Gives a container the files that every one is given, variables before those that it has, one more mount.

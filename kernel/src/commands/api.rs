@@ -134,8 +134,8 @@ impl Api for Cluster {
         Ok(())
     }
 
-    fn exec(&mut self, pod: &Key, container: &str, command: &[String], _: &str) -> Result<Exec, Status> {
-        self.run_in_container(pod, container, command)
+    fn exec(&mut self, pod: &Key, container: &str, command: &[String], stdin: &str) -> Result<Exec, Status> {
+        self.run_with_input(pod, container, command, stdin.as_bytes())
     }
 
     fn wait(&mut self, duration: Duration) -> bool {

@@ -27,6 +27,8 @@ const STDOUT: u8 = 1;
 /// How it ended, as a `Status`.
 const ERROR: u8 = 3;
 const CLOSE: u8 = 255;
+/// What a command may be given to read.
+const INPUT_BYTES_MAX: usize = 16 << 20;
 
 /// Opens the connection that a subresource of a pod is.
 ///
@@ -145,9 +147,9 @@ async fn end(mut socket: WebSocket, outcome: Result<i32, Status>) {
 }
 
 /// Runs a command in the container; its two outputs come as one, as from a terminal.
-async fn run(live: &Live, order: &Order, command: Vec<String>) -> Result<(String, i32), Status> {
+async fn run(live: &Live, order: &Order, command: Vec<String>, input: Vec<u8>) -> Result<(String, i32), Status> {
     let (pod, container) = (order.pod.clone(), order.container.clone());
-    let run = move |cluster: &mut Cluster| cluster.run_in_container(&pod, &container, &command);
+    let run = move |cluster: &mut Cluster| cluster.run_with_input(&pod, &container, &command, &input);
     let exec = live.ask(run).await.map_err(gone)??;
     Ok((exec.output, exec.code))
 }
@@ -156,7 +158,21 @@ async fn exec(mut socket: WebSocket, live: &Live, order: Order) {
     if order.stdin && Terminal::is_shell(&order.command) {
         return shell(socket, live, order).await;
     }
-    let outcome = match run(live, &order, order.command.clone()).await {
+    let mut input = Vec::new();
+    if order.stdin && order.command.first().is_some_and(|program| program == "tar") {
+        loop {
+            match receive(&mut socket).await {
+                Some((STDIN, bytes)) => input.extend(bytes),
+                Some((CLOSE, bytes)) if bytes == [STDIN] => break,
+                Some(_) => {}
+                None => return,
+            }
+            if input.len() > INPUT_BYTES_MAX {
+                return end(socket, Err(Status::bad_request("what is copied into a container is too large"))).await;
+            }
+        }
+    }
+    let outcome = match run(live, &order, order.command.clone(), input).await {
         Ok((output, code)) => {
             let output = if order.tty { output.replace('\n', "\r\n") } else { output };
             if !output.is_empty() && send(&mut socket, STDOUT, output.as_bytes()).await.is_none() {
@@ -190,7 +206,7 @@ async fn shell(mut socket: WebSocket, live: &Live, order: Order) {
                     last = Ok(code.or(last.ok()).unwrap_or(0));
                     break 'session;
                 }
-                Step::Run(line) => match run(live, &order, vec!["sh".into(), "-c".into(), line]).await {
+                Step::Run(line) => match run(live, &order, vec!["sh".into(), "-c".into(), line], Vec::new()).await {
                     Ok((output, code)) => {
                         last = Ok(code);
                         terminal.shown(&output)
