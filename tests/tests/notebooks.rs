@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kernetes::notebook;
+use lessons::source::{Content, Unit};
 use lessons::{Difference, LANGUAGES, ROOT, Refusal, Source};
 use nbformat::v4::{Cell, Notebook};
 
@@ -62,6 +63,26 @@ fn lessons_say_the_same_of_themselves_as_the_index_does() {
         let [japanese, english] = LANGUAGES.map(|(language, _)| lesson.units[0].content.text(language).to_owned());
         assert!(japanese.contains(&format!("所要時間は{}分ほどです。", about.minutes)), "{name}");
         assert!(english.contains(&format!("takes about {} minutes", about.minutes)), "{name}");
+    }
+}
+
+/// A learner predicts before the cells that answer, sees a picture over time, is told who did it, and looks back.
+#[test]
+fn a_lesson_predicts_draws_tells_who_and_looks_back() {
+    for Source { name, lesson, .. } in sources().iter().filter(|source| source.lesson.front_matter.is_some()) {
+        let code = |unit: &Unit| match &unit.content {
+            Content::Code { code, .. } => Some(code.clone()),
+            Content::Prose { .. } => None,
+        };
+        let cells: Vec<String> = lesson.units.iter().filter_map(code).collect();
+        let first = |begins: &[&str]| {
+            let is_one = |line: &str| begins.iter().any(|begin| line.starts_with(begin));
+            cells.iter().position(|cell| cell.lines().any(is_one))
+        };
+        assert!(first(&["%predict "]).is_some(), "{name}: nothing is predicted");
+        assert!(first(&["%plot "]).is_some(), "{name}: there is no picture");
+        assert!(first(&["%who ", "%why ", "%trace "]).is_some(), "{name}: nobody asks who did it");
+        assert_eq!(cells.last().map(String::as_str), Some("%predict"), "{name}: it does not end with a look back");
     }
 }
 
