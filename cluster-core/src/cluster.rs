@@ -1,6 +1,7 @@
 //! The wiring and the one step loop. This is the only file that knows every part, and it decides nothing for them.
 
 mod bootstrap;
+mod configuration;
 mod connections;
 pub mod containers;
 mod faults;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
-use serde_json::Value;
 
 use crate::api::kind::{KindRef, Resource};
 use crate::api::object::Object;
@@ -28,13 +28,13 @@ use crate::clock::{Class, Time};
 use crate::controllers;
 use crate::controllers::controller::Controller;
 use crate::controllers::runner::Runner;
-use crate::kubelet::Kubelet;
+use crate::kubelet::{self, Kubelet};
 use crate::network::policy_agent::PolicyAgent;
 use crate::network::proxy::Proxy;
 use crate::registry;
 use crate::runtime::Runtime;
 use crate::runtime::host::{self, Host};
-use crate::scheduler::{self, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
 use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Settings, Subscriber, World};
@@ -112,6 +112,8 @@ pub struct Cluster {
     clients: imbl::OrdMap<Name, Runner>,
     scheduler: Scheduler,
     machines: imbl::OrdMap<Name, Machine>,
+    /// What kubelets are started with.
+    kubelet_configuration: Arc<kubelet::configuration::Configuration>,
     host: Host,
     metrics: metrics_server::MetricsServer,
     traffic: traffic::Traffic,
@@ -144,6 +146,7 @@ impl Cluster {
             clients: imbl::OrdMap::new(),
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
+            kubelet_configuration: Arc::default(),
             host: Host::default(),
             metrics: Default::default(),
             traffic: Default::default(),
@@ -177,6 +180,7 @@ impl Cluster {
     fn add_machine(&mut self, name: &str, runs: &dyn Fn(&str) -> bool) {
         let name = Name::from(name);
         let mut machine = Machine::new(&name, Kubelet::new(name.clone()));
+        machine.kubelet.configure(self.kubelet_configuration.clone());
         if runs("kubelet") {
             machine.kubelet.start(&mut machine.runtime, &mut self.world);
         } else {
@@ -329,22 +333,6 @@ impl Cluster {
         &self.scheduler
     }
 
-    /// Has kube-scheduler started anew with this file, a KubeSchedulerConfiguration. Answers the names of its profiles.
-    ///
-    /// # Errors
-    /// What is wrong with the file; the scheduler goes on as before.
-    pub fn configure_scheduler(&mut self, file: &Value) -> Result<Vec<Name>, Status> {
-        let configuration = scheduler::configuration::read(file)?;
-        let names: Vec<Name> = configuration.profiles.iter().map(|profile| profile.scheduler_name.clone()).collect();
-        self.scheduler.configure(configuration);
-        self.record_fault(format!("kube-scheduler has a new configuration: {}", names.join(", ")));
-        if !self.is_stopped("kube-scheduler") {
-            self.scheduler.stop(&mut self.world);
-            self.scheduler.start(&mut self.world);
-        }
-        Ok(names)
-    }
-
     pub fn machines(&self) -> impl Iterator<Item = (&Name, &Machine)> {
         self.machines.iter()
     }
@@ -389,6 +377,7 @@ impl Cluster {
             clients: imbl::OrdMap::new(),
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
+            kubelet_configuration: Arc::default(),
             host: Host::default(),
             metrics: Default::default(),
             traffic: Default::default(),

@@ -21,6 +21,7 @@ impl Cluster {
             clients: imbl::OrdMap::new(),
             scheduler: Scheduler::default(),
             machines: imbl::OrdMap::new(),
+            kubelet_configuration: Default::default(),
             host: Host::default(),
             metrics: Default::default(),
             traffic: Default::default(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, NodeSpec, Pod, PodSpec, Volume};
 
+use super::configuration::{Configuration, Threshold};
 use super::worker::{Stage, Worker};
 use super::{Kubelet, Task, Turn, node};
 use crate::api::object::Object;
@@ -21,10 +22,10 @@ use crate::world::World;
 
 /// The machine is looked at this often while there is something to look at.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// A condition holds on for so long after the machine has recovered (`evictionPressureTransitionPeriod`).
-const TRANSITION: Duration = Duration::from_secs(300);
 /// What containers get to end in when the machine is short (for hard thresholds).
 const GRACE: Duration = Duration::from_secs(1);
+/// What they get at least when it is a soft threshold.
+const SOFT_GRACE_MIN: Duration = Duration::from_secs(2);
 /// Process numbers of a machine (`kernel.pid_max`).
 pub const PIDS: u64 = 32768;
 /// From this priority on, pods are the system's own.
@@ -125,17 +126,29 @@ impl Kubelet {
     /// One look at the machine.
     pub(super) fn look_at_pressure(&mut self, runtime: &mut Runtime, world: &mut World) {
         let before = self.pressures;
-        let mut short = None;
-        for signal in SIGNALS {
-            let observed = self.observe_signal(signal, runtime);
-            let last = &mut self.pressures.0[signal as usize];
-            if observed.available < observed.threshold {
+        let configuration = self.configuration.clone();
+        self.met_since.resize(configuration.thresholds.len(), None);
+        let (mut is_met, mut due) = ([false; 3], Vec::new());
+        for (index, threshold) in configuration.thresholds.iter().enumerate() {
+            let observed = self.look_at(threshold, runtime);
+            if observed.available >= observed.threshold {
+                self.met_since[index] = None;
+                continue;
+            }
+            is_met[threshold.signal as usize] = true;
+            let since = *self.met_since[index].get_or_insert(world.now);
+            if world.now.since(since) >= threshold.grace.unwrap_or_default() {
+                due.push(*threshold);
+            }
+        }
+        for (last, is_met) in self.pressures.0.iter_mut().zip(is_met) {
+            if is_met {
                 *last = Some(world.now);
-                short = short.or(Some(signal));
-            } else if last.is_some_and(|last| world.now.since(last) >= TRANSITION) {
+            } else if last.is_some_and(|last| world.now.since(last) >= configuration.transition) {
                 *last = None;
             }
         }
+        let short = SIGNALS.into_iter().find_map(|signal| due.iter().find(|threshold| threshold.signal == signal));
         let after = self.pressures;
         for signal in SIGNALS.into_iter().filter(|signal| before.has(*signal) != after.has(*signal)) {
             let reason = signal.reasons()[usize::from(before.has(signal))];
@@ -146,7 +159,7 @@ impl Kubelet {
             node::post_status(after, &mut self.turn(runtime, world));
         }
         let evicts = match short {
-            Some(signal) => self.reclaim(signal, runtime, world),
+            Some(threshold) => self.reclaim(threshold, runtime, world),
             None => self.evict_over_limit(runtime, world),
         };
         if evicts || self.pressures.any() || self.has_something_to_watch(runtime) {
@@ -165,32 +178,31 @@ impl Kubelet {
         world.event(&self.actor, &note, &Causes::None);
     }
 
-    fn observe_signal(&self, signal: Signal, runtime: &Runtime) -> Observed {
+    fn look_at(&self, threshold: &Threshold, runtime: &Runtime) -> Observed {
         let capacity = |name: &str| u64::try_from(self.machine.millis(name).div_euclid(1000)).unwrap_or(0);
-        let observed =
-            |capacity: u64, used: u64, threshold| Observed { available: capacity.saturating_sub(used), threshold };
-        match signal {
-            Signal::Memory => observed(capacity("memory"), runtime.memory_bytes(), 100 << 20),
-            Signal::Disk => {
-                let capacity = capacity("ephemeral-storage");
-                observed(capacity, runtime.disk_bytes(), capacity / 10)
-            }
-            Signal::Pids => observed(PIDS, runtime.processes(), PIDS / 20),
-        }
+        let (capacity, used) = match threshold.signal {
+            Signal::Memory => (capacity("memory"), runtime.memory_bytes()),
+            Signal::Disk => (capacity("ephemeral-storage"), runtime.disk_bytes()),
+            Signal::Pids => (PIDS, runtime.processes()),
+        };
+        Observed { available: capacity.saturating_sub(used), threshold: threshold.at.of(capacity) }
     }
 
     fn has_something_to_watch(&self, runtime: &Runtime) -> bool {
-        runtime.is_filled() || self.workers.values().any(|worker| worker.counts() && limits_storage(worker.spec()))
+        runtime.is_filled()
+            || *self.configuration != Configuration::default()
+            || self.workers.values().any(|worker| worker.counts() && limits_storage(worker.spec()))
     }
 
     /// Wins back what is short. True if a pod is evicted for it.
-    fn reclaim(&mut self, signal: Signal, runtime: &mut Runtime, world: &mut World) -> bool {
+    fn reclaim(&mut self, met: &Threshold, runtime: &mut Runtime, world: &mut World) -> bool {
+        let (signal, most) = (met.signal, self.configuration.pod_grace_max);
         let resource = signal.resource();
         self.node_event(true, "EvictionThresholdMet", format!("Attempting to reclaim {resource}"), world);
         if signal == Signal::Disk {
             runtime.remove_unused_images();
         }
-        let Observed { available, threshold } = self.observe_signal(signal, runtime);
+        let Observed { available, threshold } = self.look_at(met, runtime);
         if available >= threshold || self.workers.values().any(|worker| worker.stage == Stage::Stopping) {
             return available < threshold;
         }
@@ -210,7 +222,9 @@ impl Kubelet {
         );
         self.with_worker(&uid, runtime, world, |worker, turn| {
             let message = told + &worker.consumption(signal, turn.runtime);
-            worker.evict(message, turn);
+            let own = worker.spec().termination_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+            let soft = own.map_or(most, |own| most.min(Duration::from_secs(own))).max(SOFT_GRACE_MIN);
+            worker.evict(message, if met.grace.is_some() { soft } else { GRACE }, turn);
         });
         true
     }
@@ -222,7 +236,7 @@ impl Kubelet {
         let found: Vec<(Name, String)> =
             self.workers.iter().filter_map(|(uid, worker)| Some((uid.clone(), over(worker)?))).collect();
         for (uid, message) in &found {
-            self.with_worker(uid, runtime, world, |worker, turn| worker.evict(message.clone(), turn));
+            self.with_worker(uid, runtime, world, |worker, turn| worker.evict(message.clone(), GRACE, turn));
         }
         !found.is_empty()
     }
@@ -320,11 +334,11 @@ impl Worker {
     }
 
     /// Ends the pod for the machine's sake, for good.
-    fn evict(&mut self, message: String, turn: &mut Turn<'_>) {
+    fn evict(&mut self, message: String, grace: Duration, turn: &mut Turn<'_>) {
         turn.event(&self.pod, true, "Evicted", message.clone(), &self.causes);
         self.verdict = Some(("Evicted", message));
         self.stage = Stage::Stopping;
-        self.stop_slots(GRACE, turn);
+        self.stop_slots(grace, turn);
         self.check_stopped(turn);
         self.status_changed(0, turn);
     }

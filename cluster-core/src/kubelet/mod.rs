@@ -8,6 +8,7 @@
 
 mod admission;
 mod backoff;
+pub mod configuration;
 mod containers;
 mod environment;
 mod ephemeral;
@@ -37,13 +38,14 @@ use crate::api::object::Object;
 use crate::api::request::Request;
 use crate::api::selector::FieldSelector;
 use crate::api::{Key, Name};
-use crate::clock::Class;
+use crate::clock::{Class, Time};
 use crate::events::EventNote;
 use crate::runtime::container::{Container, Handle};
 use crate::runtime::{Runtime, RuntimeEvent};
 use crate::trace::{Actor, Causes};
 use crate::watch::{EventType, WatchEvent, Watcher};
 use crate::world::{Event, Subscriber, World};
+use configuration::Configuration;
 use eviction::Pressures;
 use fields::Capacity;
 use probes::ProbeKind;
@@ -96,6 +98,9 @@ pub struct Kubelet {
     /// What the node has for pods.
     machine: Arc<Capacity>,
     pressures: Pressures,
+    /// Since when each threshold of its configuration is met.
+    met_since: Vec<Option<Time>>,
+    configuration: Arc<Configuration>,
     watches_pressure: bool,
     /// A pod waits for room to be resized.
     defers_resizes: bool,
@@ -141,6 +146,8 @@ impl Kubelet {
             registered: false,
             machine: Arc::new(Capacity::new(&node::resources())),
             pressures: Pressures::default(),
+            met_since: Vec::new(),
+            configuration: Arc::default(),
             watches_pressure: false,
             defers_resizes: false,
             hollow: false,
@@ -150,6 +157,12 @@ impl Kubelet {
     /// For a Node that a client has created and looks after.
     pub fn hollow(node: Name) -> Kubelet {
         Kubelet { hollow: true, ..Kubelet::new(node) }
+    }
+
+    /// What it is started with the next time.
+    pub fn configure(&mut self, configuration: Arc<Configuration>) {
+        self.met_since.clear();
+        self.configuration = configuration;
     }
 
     /// Registers the node, lists and watches its pods, takes over the containers that run already.
@@ -170,7 +183,8 @@ impl Kubelet {
         node::renew_lease(pressures, &mut turn);
         turn.after(lease, Class::Background, Task::RenewLease);
         turn.after(node::STATUS_PERIOD, Class::Background, Task::PostNodeStatus);
-        if self.pressures != Pressures::default() || runtime.is_filled() {
+        let has_own_thresholds = *self.configuration != Configuration::default();
+        if self.pressures != Pressures::default() || runtime.is_filled() || has_own_thresholds {
             self.watch_pressure(runtime, world);
         }
     }

@@ -4,7 +4,6 @@
 use cluster_core::Cluster;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::schema::Schema;
-use cluster_core::scheduler::configuration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
@@ -115,7 +114,7 @@ fn value<'a>(document: &'a str, key: &str) -> Option<&'a str> {
 fn kind_at(document: &str, cluster: &Cluster) -> Option<KindRef> {
     let (version, name) = (value(document, "apiVersion")?, value(document, "kind")?);
     let is_file = |kind: &&KindRef| kind.api_version() == version && *kind.kind == *name;
-    cluster.kind(version, name).or_else(|| Some(configuration::kind()).filter(is_file)).cloned()
+    cluster.kind(version, name).or_else(|| Cluster::file_kinds().into_iter().find(is_file)).cloned()
 }
 
 /// The schema of a kind that a CustomResourceDefinition describes.

@@ -1,13 +1,13 @@
 //! Manifest cells: a wish, as YAML or JSON. The objects of a cell are its own set: run the cell again after an edit, and
 //! what changed is changed, what left the cell is pruned.
 
+use cluster_core::Cluster;
 use cluster_core::api::Key;
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::object::Object;
 use cluster_core::api::request::{FieldValidation, Options, Propagation, Request, Verb};
 use cluster_core::api::schema::Schema;
 use cluster_core::api::status::{Cause, Status};
-use cluster_core::scheduler::configuration;
 use serde_json::{Value, json};
 
 use super::{Language, caller, first_line};
@@ -121,6 +121,11 @@ struct Item<'a> {
     path: String,
 }
 
+/// It is no object but a file with which a component is started.
+fn is_file(kind: &KindRef) -> bool {
+    Cluster::file_kinds().contains(&kind)
+}
+
 /// What an apply did.
 struct Applied {
     kind: KindRef,
@@ -168,7 +173,7 @@ impl<'a> Item<'a> {
 
     fn apply(&'a self, api: &mut dyn Api, namespace: &str, dry_run: bool) -> Result<Applied, Problem<'a>> {
         let mut kinds = api.kinds().map_err(|status| self.problem(status.message, Vec::new()))?;
-        kinds.push(configuration::kind().clone());
+        kinds.extend(Cluster::file_kinds().map(Clone::clone));
         let kind = self.kind(&kinds)?;
         // Types first, so that all of an object's wrong types are told by place.
         if let Err(error) = Object::from_json(&kind, self.value.clone()) {
@@ -180,7 +185,7 @@ impl<'a> Item<'a> {
             };
             return Err(self.problem(message.clone(), vec![(path.to_owned(), message)]));
         }
-        if kind == *configuration::kind() {
+        if is_file(&kind) {
             return self.configure(kind, api);
         }
         let metadata = |field: &str| self.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
@@ -204,10 +209,10 @@ impl<'a> Item<'a> {
     /// A file with which a component is started anew.
     fn configure(&'a self, kind: KindRef, api: &mut dyn Api) -> Result<Applied, Problem<'a>> {
         let Some(cluster) = api.cluster() else {
-            return Err(self.problem("only the simulated cluster takes a configuration of its scheduler", Vec::new()));
+            return Err(self.problem("only components of the simulated cluster take a file", Vec::new()));
         };
-        match cluster.configure_scheduler(self.value) {
-            Ok(_) => Ok(Applied { kind, key: Key::cluster(""), name: "kube-scheduler".into(), verb: "configured" }),
+        match cluster.configure(&kind, self.value) {
+            Ok(name) => Ok(Applied { kind, key: Key::cluster(""), name: name.into(), verb: "configured" }),
             Err(status) => Err(self.refused(&kind, &status)),
         }
     }
@@ -373,10 +378,10 @@ fn prune(set: Vec<(KindRef, Key)>, session: &mut Session, sink: &mut dyn Sink) -
     let Some(cell) = sink.cell().map(str::to_owned) else { return Ok(()) };
     let before = session.applied.insert(cell, set.clone()).unwrap_or_default();
     for (kind, key) in before.into_iter().filter(|known| !set.contains(known)) {
-        if kind == *configuration::kind() {
-            let defaults = session.cluster.configure_scheduler(&json!({}));
-            defaults.map_err(|status| CellError::new(status.reason, status.message))?;
-            sink.put(Output::Stdout("kube-scheduler has its defaults again\n".into()));
+        if is_file(&kind) {
+            let configured = session.cluster.configure(&kind, &json!({}));
+            let name = configured.map_err(|status| CellError::new(status.reason, status.message))?;
+            sink.put(Output::Stdout(format!("{name} has its defaults again\n")));
             continue;
         }
         let mut request = Request::new(&"kubectl".into(), Verb::Delete, &kind, key.clone());

@@ -69,6 +69,28 @@ fn a_machine_short_of_memory_evicts_who_takes_more_than_it_asked_for() {
 }
 
 #[test]
+fn a_soft_threshold_lets_the_machine_recover_for_a_while() {
+    let mut cluster = cluster();
+    let soft =
+        json!({"evictionSoft": {"memory.available": "20Gi"}, "evictionSoftGracePeriod": {"memory.available": "1m"}});
+    run(&mut cluster, json!({}), of(json!({"memory": "10Mi"}), json!({})));
+    settle(&mut cluster);
+    cluster.configure_kubelets(&soft).unwrap();
+    settle(&mut cluster);
+    assert!(cluster.fill_memory("default", "web", "web", 15 << 30));
+    advance(&mut cluster, 30);
+    assert_eq!((node_condition(&cluster, "MemoryPressure").as_str(), phase(&cluster).as_str()), ("True", "Running"));
+    advance(&mut cluster, 60);
+    let status = pod(&cluster)["status"].clone();
+    assert_eq!(status["reason"], "Evicted");
+    let message = status["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("The node was low on resource: memory. Threshold quantity: 20Gi, available: "),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_full_disk_first_costs_unused_images_then_pods() {
     let mut cluster = cluster();
     let volumes = json!([{"name": "v", "emptyDir": {}}]);
