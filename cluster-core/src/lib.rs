@@ -13,6 +13,7 @@ pub mod controllers;
 pub mod disruption;
 pub mod events;
 pub mod faults;
+pub mod go_json;
 pub mod kubelet;
 mod map;
 pub mod network;

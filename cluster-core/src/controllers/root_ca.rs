@@ -16,7 +16,7 @@ use crate::store::Change;
 const NAME: &str = "kube-root-ca.crt";
 
 /// A certificate authority that signs nothing: inside of the cluster, connections are not encrypted.
-pub(super) const CERTIFICATE: &str = "\
+pub const CERTIFICATE: &str = "\
 -----BEGIN CERTIFICATE-----\n\
 MIIBgTCCASegAwIBAgIUCLISvQTdrwm/8LPtNwbSZ4OADPwwCgYIKoZIzj0EAwIw\n\
 FTETMBEGA1UEAwwKa3ViZXJuZXRlczAgFw0yNjExMzAwNTI1MTlaGA8yMTI2MTEw\n\

@@ -1,6 +1,9 @@
 //! The order of fields in answers. kube-apiserver writes them as Go's types declare them, so that what an object is comes
 //! before what it says; who reads an answer as text sees its name first.
 
+use std::borrow::Cow;
+
+use cluster_core::go_json::escape_html;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
@@ -26,12 +29,21 @@ const METADATA: &[&str] = &[
 
 /// JSON in one line.
 pub fn line(value: &Value) -> String {
-    serde_json::to_string(&InOrder(value)).unwrap_or_default()
+    as_go(serde_json::to_string(&InOrder(value)))
 }
 
 /// JSON for people.
 pub fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(&InOrder(value)).unwrap_or_default()
+    as_go(serde_json::to_string_pretty(&InOrder(value)))
+}
+
+fn as_go(json: serde_json::Result<String>) -> String {
+    // A value made of maps with string keys serializes without fail.
+    let json = json.unwrap_or_default();
+    match escape_html(&json) {
+        Cow::Borrowed(_) => json,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 /// A value whose objects begin with their metadata.
@@ -51,7 +63,11 @@ impl Serialize for InOrder<'_> {
                     }
                 }
                 for (name, value) in fields.iter().filter(|(name, _)| !OBJECT.contains(&name.as_str())) {
-                    map.serialize_entry(name, &InOrder(value))?;
+                    match name.as_str() {
+                        // Those who have written a ControllerRevision compare it byte for byte, keys sorted.
+                        "data" => map.serialize_entry(name, value)?,
+                        _ => map.serialize_entry(name, &InOrder(value))?,
+                    }
                 }
                 map.end()
             }
@@ -77,6 +93,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// As a DaemonSet's controller makes it and finds it again.
+    #[test]
+    fn the_data_of_a_revision_comes_back_as_go_wrote_it() {
+        let data = r#"{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"a":"b"}},"spec":"a \u003e b"}}}"#;
+        let revision = json!({"metadata": {}, "data": serde_json::from_str::<Value>(data).unwrap()});
+        assert_eq!(line(&revision), format!("{{\"metadata\":{{}},\"data\":{data}}}"));
+    }
 
     #[test]
     fn what_an_object_is_comes_before_what_it_says() {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::go_json::escape_html;
+
 /// As `%v` prints a value.
 pub fn text(value: &Value) -> String {
     match value {
@@ -43,7 +45,7 @@ pub fn source(value: &Value) -> String {
 
 /// JSON in one line as Go's encoder writes it: sorted keys, and nothing that HTML could take for its own.
 pub fn json_line(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    escape_html(&value.to_string()).into_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `-o`: objects as YAML, JSON, names, or by a template.
 
+use cluster_core::go_json::escape_html;
 use serde_json::{Value, json};
 
 use super::custom_columns::CustomColumns;
@@ -227,14 +228,10 @@ pub fn json_text(value: &Value, indent: &str) -> String {
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     // A value made of maps with string keys serializes without fail.
     let _ = serde::Serialize::serialize(value, &mut serializer);
-    escape(&String::from_utf8_lossy(&bytes))
+    escape_html(&String::from_utf8_lossy(&bytes)).into_owned()
 }
 
 /// JSON in one line, as Go's encoder writes it.
 pub fn json_line(value: &Value) -> String {
-    escape(&value.to_string())
-}
-
-fn escape(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    escape_html(&value.to_string()).into_owned()
 }

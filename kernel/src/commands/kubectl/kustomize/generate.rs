@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cluster_core::go_json::escape_html;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -151,8 +152,8 @@ pub fn add_hash(resource: &mut Resource) {
         content["type"] = part("type");
     }
     // Go's encoder escapes what could end a script in a page of HTML.
-    let text = content.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let content = content.to_string();
+    let digest: String = Sha256::digest(escape_html(&content).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let letters = digest.chars().take(10).map(|letter| match letter {
         '0' => 'g',
         '1' => 'h',
