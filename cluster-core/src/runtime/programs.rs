@@ -166,7 +166,7 @@ const NGINX_LINES: &[&str] = &[
     "[notice] 1#1: start worker processes",
 ];
 
-/// What a request costs, and a server that waits for one, if nothing is known of it.
+/// What a server takes while it waits, and for a request, if nothing is known of it.
 const USUAL: (u64, u64) = (1, 2000);
 
 fn server(
@@ -176,12 +176,17 @@ fn server(
     binary: &'static str,
     port: u16,
     site: Site,
-    (idle_millicores, request_micros): (u64, u64),
     greeting: &[&'static str],
 ) -> Program {
     let greeting = greeting.iter().map(|line| Cow::Borrowed(*line)).collect();
     let (size_bytes, does) = (mib * MIB, Does::Serve(vec![port], site));
-    Program { image, newest, size_bytes, does, binary, greeting, idle_millicores, request_micros, ..Program::default() }
+    Program { image, newest, size_bytes, does, binary, greeting, ..Program::default() }.costing(USUAL)
+}
+
+impl Program {
+    fn costing(self, (idle_millicores, request_micros): (u64, u64)) -> Program {
+        Program { idle_millicores, request_micros, ..self }
+    }
 }
 
 fn tool(image: &'static str, newest: (u32, u32), mib: u64) -> Program {
@@ -206,7 +211,8 @@ fn ends(image: &'static str, code: i32, lines: &[&'static str]) -> Program {
 pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
     let page = |root, index| Site::Page { root, index };
     let rows = [
-        server("nginx", (1, 29), 69, "nginx", 80, page("/usr/share/nginx/html", NGINX_PAGE), (0, 200), NGINX_LINES),
+        server("nginx", (1, 29), 69, "nginx", 80, page("/usr/share/nginx/html", NGINX_PAGE), NGINX_LINES)
+            .costing((0, 200)),
         server(
             "httpd",
             (2, 4),
@@ -214,21 +220,14 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
             "httpd-foreground",
             80,
             page("/usr/local/apache2/htdocs", "<html><body><h1>It works!</h1></body></html>\n"),
-            (1, 300),
             &["[mpm_event:notice] [pid 1] AH00489: Apache/2.4 (Unix) configured -- resuming normal operations"],
-        ),
-        server("agnhost", (2, 57), 54, "/agnhost", 8080, Site::Netexec, USUAL, &["Started HTTP server on port 8080"]),
-        server(
-            "http-echo",
-            (1, 0),
-            4,
-            "/http-echo",
-            5678,
-            Site::Anything,
-            (0, 100),
-            &["[INFO] server is listening on :5678"],
-        ),
-        server("echoserver", (1, 10), 90, "", 8080, Site::Anything, USUAL, &[]),
+        )
+        .costing((1, 300)),
+        server("agnhost", (2, 57), 54, "/agnhost", 8080, Site::Netexec, &["Started HTTP server on port 8080"]),
+        server("http-echo", (1, 0), 4, "/http-echo", 5678, Site::Anything, &["[INFO] server is listening on :5678"])
+            .costing((0, 100)),
+        server("echoserver", (1, 10), 90, "", 8080, Site::Anything, &[]),
+        // Each request has it draw a million square roots.
         server(
             "hpa-example",
             (1, 0),
@@ -236,13 +235,11 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
             "apache2-foreground",
             80,
             page("/var/www/html", "OK!"),
-            // Each request has it draw a million square roots.
-            (1, 10_000),
-            &[
-                "[mpm_prefork:notice] [pid 1] AH00163: Apache/2.4.10 (Debian) PHP/5.6.14 configured -- resuming normal operations",
-            ],
-        ),
-        server("hello-app", (2, 0), 10, "", 8080, Site::Anything, (0, 200), &["Server listening on port 8080"]),
+            &["[mpm_prefork:notice] [pid 1] AH00163: Apache/2.4.10 (Debian) PHP/5.6.14 configured -- resuming \
+normal operations"],
+        )
+        .costing((1, 10_000)),
+        server("hello-app", (2, 0), 10, "", 8080, Site::Anything, &["Server listening on port 8080"]).costing((0, 200)),
         server(
             "redis",
             (8, 4),
@@ -250,10 +247,10 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
             "redis-server",
             6379,
             Site::NotHttp,
-            (2, 50),
             &["1:M * Server initialized", "1:M * Ready to accept connections tcp"],
-        ),
-        server("memcached", (1, 6), 32, "memcached", 11211, Site::NotHttp, (1, 50), &[]),
+        )
+        .costing((2, 50)),
+        server("memcached", (1, 6), 32, "memcached", 11211, Site::NotHttp, &[]).costing((1, 50)),
         server(
             "postgres",
             (18, 99),
@@ -261,9 +258,9 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
             "postgres",
             5432,
             Site::NotHttp,
-            (3, 2000),
             &["LOG:  database system is ready to accept connections"],
-        ),
+        )
+        .costing((3, 2000)),
         server(
             "mysql",
             (9, 99),
@@ -271,20 +268,12 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
             "mysqld",
             3306,
             Site::NotHttp,
-            (6, 2000),
             &["[System] [MY-010931] [Server] /usr/sbin/mysqld: ready for connections."],
-        ),
-        server(
-            "mariadb",
-            (12, 99),
-            110,
-            "mariadbd",
-            3306,
-            Site::NotHttp,
-            (5, 2000),
-            &["[Note] mariadbd: ready for connections."],
-        ),
-        server("mongo", (8, 99), 260, "mongod", 27017, Site::NotHttp, (8, 2000), &["Waiting for connections"]),
+        )
+        .costing((6, 2000)),
+        server("mariadb", (12, 99), 110, "mariadbd", 3306, Site::NotHttp, &["[Note] mariadbd: ready for connections."])
+            .costing((5, 2000)),
+        server("mongo", (8, 99), 260, "mongod", 27017, Site::NotHttp, &["Waiting for connections"]).costing((8, 2000)),
         tool("busybox", (1, 37), 2),
         tool("alpine", (3, 23), 4),
         tool("debian", (13, 99), 47),
@@ -320,15 +309,9 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
 /// An image that the table does not know: it starts and stays up, and listens on the ports that its manifest names. Told
 /// to stop, it first finishes what it is at.
 static UNKNOWN: LazyLock<Arc<Program>> = LazyLock::new(|| {
-    let (idle_millicores, request_micros) = USUAL;
-    Arc::new(Program {
-        size_bytes: 48 * MIB,
-        does: Does::Serve(Vec::new(), Site::Anything),
-        idle_millicores,
-        request_micros,
-        on_term: exits(0, 1500),
-        ..Program::default()
-    })
+    let does = Does::Serve(Vec::new(), Site::Anything);
+    let program = Program { size_bytes: 48 * MIB, does, on_term: exits(0, 1500), ..Program::default() };
+    Arc::new(program.costing(USUAL))
 });
 
 /// Another command than the image's own, or a shell at which somebody sits.

@@ -100,8 +100,7 @@ fn parse(args: &[String]) -> Result<Wish, String> {
             places.push(word);
             continue;
         };
-        let mut letters = letters.char_indices();
-        while let Some((at, letter)) = letters.next() {
+        for (at, letter) in letters.char_indices() {
             match letter {
                 'u' => wish.udp = true,
                 'z' => wish.scan = true,
