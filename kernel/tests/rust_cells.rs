@@ -289,6 +289,25 @@ fn a_controller_joins_the_cluster() {
 
 #[test]
 #[ignore = "compiles Rust cells"]
+fn after_a_clear_nothing_is_known_but_the_process_is_kept() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let mut cells = RustCells::new();
+    succeeds(&mut cells, "let one = 1;\nstruct Own;");
+    cells.clear();
+    let error = fails(&mut cells, "println!(\"{}\", one);");
+    assert!(error.evalue.contains("one"), "{}", error.evalue);
+    let begun = Instant::now();
+    let screen = succeeds(&mut cells, "struct Own { two: u8 }\nprintln!(\"{}\", Own { two: 2 }.two);");
+    assert_eq!(screen.stdout(), "2\n");
+    assert!(begun.elapsed() < Duration::from_secs(8), "it was not started anew: {:?}", begun.elapsed());
+    // So it is after a process that a cell has ended.
+    fails(&mut cells, "std::process::exit(3);");
+    cells.clear();
+    assert_eq!(succeeds(&mut cells, "println!(\"{}\", 3);").stdout(), "3\n");
+}
+
+#[test]
+#[ignore = "compiles Rust cells"]
 fn nothing_is_left_behind() {
     let _one_at_a_time = ONE_AT_A_TIME.lock();
     let left = || {
