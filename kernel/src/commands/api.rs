@@ -15,6 +15,7 @@ use cluster_core::clock::Time;
 pub use cluster_core::cluster::containers::LogOptions;
 use cluster_core::runtime::shell::Exec;
 use cluster_core::watch::EventType;
+use regex::Regex;
 
 /// The release of the cluster in this process.
 const SERVER_VERSION: &str = "v1.36.2";
@@ -37,6 +38,45 @@ const EVENTS_MAX: usize = 1000;
 pub struct Forward {
     pub local: u16,
     pub remote: u16,
+}
+
+/// The API on a port of this machine, or on a socket, for whoever reaches that.
+#[derive(Clone, Debug)]
+pub struct Proxy {
+    pub address: String,
+    /// 0 for any free one.
+    pub port: u16,
+    pub socket: Option<String>,
+    /// Where the API is found, between slashes.
+    pub prefix: String,
+    /// A folder that is served, too, and where.
+    pub folder: Option<String>,
+    pub folder_prefix: String,
+    /// Everything passes without one.
+    pub filter: Option<Filter>,
+}
+
+/// Which requests a proxy lets pass.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    pub hosts: Vec<Regex>,
+    pub paths: Vec<Regex>,
+    pub rejected_paths: Vec<Regex>,
+    pub rejected_methods: Vec<Regex>,
+}
+
+impl Filter {
+    pub fn passes(&self, method: &str, host: &str, path: &str) -> bool {
+        let matches = |patterns: &[Regex], text: &str| patterns.iter().any(|pattern| pattern.is_match(text));
+        let host = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        };
+        !matches(&self.rejected_paths, path)
+            && !matches(&self.rejected_methods, method)
+            && matches(&self.hosts, host)
+            && matches(&self.paths, path)
+    }
 }
 
 pub trait Api {
@@ -74,6 +114,14 @@ pub trait Api {
     /// That a port can't be opened: that of a cell never can.
     fn forward(&mut self, _: &Key, _: &[String], _: &[Forward], _: Write<'_>) -> Result<(), Status> {
         Err(Status::bad_request("a notebook opens no ports; curl reaches pods and services from a cell"))
+    }
+
+    /// Serves the API, until the person wants no more. Tells where.
+    ///
+    /// # Errors
+    /// That a port can't be opened: that of a cell never can.
+    fn proxy(&mut self, _: &Proxy, _: Write<'_>) -> Result<(), Status> {
+        Err(Status::bad_request("a notebook opens no ports; kubectl get --raw PATH asks the same from a cell"))
     }
 
     /// The server's address.

@@ -75,7 +75,8 @@ pub fn global_flags(args: &[String]) -> Parsed {
 
 /// Whether a command line is one that no server is asked for.
 pub fn is_local(args: &[String]) -> bool {
-    find_verb(args).is_ok_and(|(verb, _)| verb.name.starts_with("config") || verb.name == "kustomize")
+    find_verb(args)
+        .is_ok_and(|(verb, _)| verb.name.starts_with("config") || matches!(verb.name, "kustomize" | "completion"))
 }
 
 pub struct Kubectl;

@@ -10,6 +10,7 @@ mod discovery;
 mod forward;
 pub mod observe;
 mod path;
+mod proxy;
 
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 
 use super::Api;
-use super::api::{Forward, LogOptions, Tell, Write, changes_after};
+use super::api::{Forward, LogOptions, Proxy, Tell, Write, changes_after};
 
 /// As kubectl asks: lists come in pieces of so many.
 const CHUNK: usize = 500;
@@ -343,6 +344,10 @@ impl Api for Remote {
     fn forward(&mut self, pod: &Key, hosts: &[String], ways: &[Forward], write: Write<'_>) -> Result<(), Status> {
         let pods = self.pods(&pod.namespace);
         self.runtime.block_on(forward::forward(&pods, &pod.name, hosts, ways, write)).map_err(Status::internal)
+    }
+
+    fn proxy(&mut self, proxy: &Proxy, write: Write<'_>) -> Result<(), Status> {
+        self.runtime.block_on(proxy::proxy(&self.client, proxy, write)).map_err(Status::unexplained)
     }
 
     fn wait(&mut self, duration: Duration) -> bool {

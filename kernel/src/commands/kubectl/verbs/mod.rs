@@ -5,6 +5,7 @@ mod attach;
 mod auth;
 mod autoscale;
 mod certificate;
+mod completion;
 pub mod config;
 mod cp;
 mod create;
@@ -32,6 +33,7 @@ mod overrides;
 mod patch;
 mod pods;
 mod port_forward;
+mod proxy;
 mod prune;
 mod reconcile;
 mod replace;
@@ -116,6 +118,7 @@ pub const ALL: &[&Verb] = &[
     &attach::VERB,
     &exec::VERB,
     &port_forward::VERB,
+    &proxy::VERB,
     &cp::VERB,
     &auth::AUTH,
     &auth::CAN_I,
@@ -135,6 +138,7 @@ pub const ALL: &[&Verb] = &[
     &label::ANNOTATE,
     &discovery::API_RESOURCES,
     &discovery::API_VERSIONS,
+    &completion::VERB,
     &config::CONFIG,
     &config::CURRENT_CONTEXT,
     &config::DELETE_CLUSTER,
