@@ -1,10 +1,13 @@
 """What kubectl does with files, by the real kubectl and the built-in one with the same words: kustomizations, kubeconfigs,
 objects that stand in no file any more, objects in an editor."""
 
+import json
 import os
 import re
 import subprocess
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from conftest import target
@@ -225,3 +228,37 @@ def test_a_cluster_is_dumped_in_the_same_way(kubeconfig, tmp_path):
         assert dump(program, "-A", "--output-directory", str(folder)) == ("", [], 0)
     ours, real = [sorted(path.relative_to(folder) for path in folder.rglob("*")) for folder in folders]
     assert ours == real
+
+
+@pytest.mark.parametrize("program", [OURS, [KUBECTL]], ids=["ours", "real"])
+def test_files_go_into_a_container_and_come_out_again(kubeconfig, tmp_path, program):
+    def kubectl(*words):
+        return said(program, "--kubeconfig", str(kubeconfig), *words)
+
+    kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+    kubectl("run", "web", "--image=nginx")
+    assert kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s")[2] == 0
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    for name in "ab":
+        (folder / name).write_text(f"{name}\n")
+    assert kubectl("cp", str(folder), "web:/etc/app") == ("", [], 0)
+    assert kubectl("exec", "web", "--", "cat", "/etc/app/a", "/etc/app/b")[0] == "a\nb\n"
+    assert kubectl("cp", "web:/etc/app", str(tmp_path / "back"))[2] == 0
+    assert (tmp_path / "back/b").read_text() == "b\n"
+    assert kubectl("cp", "web:/none", str(tmp_path / "none"))[2] == 1
+    kubectl("delete", "pod", "web", "--now")
+
+
+def test_the_api_is_proxied(kubeconfig):
+    words = ["--kubeconfig", str(kubeconfig), "proxy", "--port=0", "--api-prefix=/k/"]
+    with subprocess.Popen([*OURS, *words], stdout=subprocess.PIPE, text=True) as proxy:
+        address = proxy.stdout.readline().split()[-1]
+        with urlopen(f"http://{address}/k/version") as answer:
+            assert json.load(answer)["gitVersion"].startswith("v1.")
+        for path, code in {"/version": 404, "/k/api/v1/namespaces/none": 404}.items():
+            with pytest.raises(HTTPError, match=str(code)):
+                urlopen(f"http://{address}{path}")
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(Request(f"http://{address}/k/version", headers={"Host": "evil.example"}))
+        proxy.terminate()
