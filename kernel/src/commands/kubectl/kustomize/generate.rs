@@ -153,7 +153,8 @@ pub fn add_hash(resource: &mut Resource) {
     }
     // Go's encoder escapes what could end a script in a page of HTML.
     let content = content.to_string();
-    let digest: String = Sha256::digest(escape_html(&content).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String =
+        Sha256::digest(escape_html(&content).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let letters = digest.chars().take(10).map(|letter| match letter {
         '0' => 'g',
         '1' => 'h',
