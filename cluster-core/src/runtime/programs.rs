@@ -223,7 +223,7 @@ pub static TABLE: LazyLock<Vec<Arc<Program>>> = LazyLock::new(|| {
             &["[mpm_event:notice] [pid 1] AH00489: Apache/2.4 (Unix) configured -- resuming normal operations"],
         )
         .costing((1, 300)),
-        server("agnhost", (2, 57), 54, "/agnhost", 8080, Site::Netexec, &["Started HTTP server on port 8080"]),
+        server("agnhost", (2, 63), 54, "/agnhost", 8080, Site::Netexec, &["Started HTTP server on port 8080"]),
         server("http-echo", (1, 0), 4, "/http-echo", 5678, Site::Anything, &["[INFO] server is listening on :5678"])
             .costing((0, 100)),
         server("echoserver", (1, 10), 90, "", 8080, Site::Anything, &[]),
