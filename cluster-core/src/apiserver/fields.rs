@@ -38,7 +38,7 @@ fn paths(kind: &KindRef) -> &'static [&'static str] {
             "status.podIP",
             "status.nominatedNodeName",
         ],
-        ("" | "events.k8s.io", "Event") => &[
+        ("", "Event") => &[
             "involvedObject.kind",
             "involvedObject.namespace",
             "involvedObject.name",
@@ -49,6 +49,18 @@ fn paths(kind: &KindRef) -> &'static [&'static str] {
             "reason",
             "reportingComponent",
             "source",
+            "type",
+        ],
+        ("events.k8s.io", "Event") => &[
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "regarding.apiVersion",
+            "regarding.resourceVersion",
+            "regarding.fieldPath",
+            "reason",
+            "reportingController",
             "type",
         ],
         ("", "Node") => &["spec.unschedulable"],
@@ -138,19 +150,40 @@ pub fn field<'a>(object: &'a Object, path: &str) -> Option<Cow<'a, str>> {
         let event = object.spec::<Event>();
         let involved = &event.involved_object;
         return match path {
-            "involvedObject.kind" => text(&involved.kind),
-            "involvedObject.namespace" => text(&involved.namespace),
-            "involvedObject.name" => text(&involved.name),
-            "involvedObject.uid" => text(&involved.uid),
-            "involvedObject.apiVersion" => text(&involved.api_version),
-            "involvedObject.resourceVersion" => text(&involved.resource_version),
-            "involvedObject.fieldPath" => text(&involved.field_path),
+            "involvedObject.kind" | "regarding.kind" => text(&involved.kind),
+            "involvedObject.namespace" | "regarding.namespace" => text(&involved.namespace),
+            "involvedObject.name" | "regarding.name" => text(&involved.name),
+            "involvedObject.uid" | "regarding.uid" => text(&involved.uid),
+            "involvedObject.apiVersion" | "regarding.apiVersion" => text(&involved.api_version),
+            "involvedObject.resourceVersion" | "regarding.resourceVersion" => text(&involved.resource_version),
+            "involvedObject.fieldPath" | "regarding.fieldPath" => text(&involved.field_path),
             "reason" => text(&event.reason),
-            "reportingComponent" => text(&event.reporting_component),
-            "source" => event.source.as_ref().and_then(|source| text(&source.component)),
+            "reportingComponent" | "reportingController" => text(&event.reporting_component),
+            "source" => match event.source.as_ref().and_then(|source| source.component.as_deref()) {
+                None | Some("") => text(&event.reporting_component),
+                Some(component) => Some(component.into()),
+            },
             "type" => text(&event.type_),
             _ => None,
         };
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_are_found_by_who_reports_in_the_words_of_each_version() {
+        let event = json!({"metadata": {"name": "e", "namespace": "default"}, "reportingComponent": "test-controller",
+            "involvedObject": {"kind": "Pod", "name": "web"}});
+        let event = Object::from_json(KindRef::of::<Event>(), event).unwrap();
+        for path in ["source", "reportingComponent", "reportingController"] {
+            assert_eq!(field(&event, path).as_deref(), Some("test-controller"), "{path}");
+        }
+        assert_eq!(field(&event, "involvedObject.name"), field(&event, "regarding.name"));
+    }
 }

@@ -269,15 +269,17 @@ impl Worker {
         let looks = turn.runtime.reads_files(&config);
         let known = if looks { environment::of_services(&self.pod, turn) } else { Variables::default() };
         let refused = self.runs_as_root_against_its_will(spec);
-        let variables = match refused.map_or_else(|| environment::of_container(spec, &self.pod, known, turn), Err) {
-            Ok(variables) => variables,
+        let variables = refused.map_or_else(|| environment::of_container(spec, &self.pod, known, turn), Err);
+        let had = variables.and_then(|variables| Ok((self.mounts(spec, &variables, looks, turn)?, variables)));
+        let (mounts, variables) = match had {
+            Ok(had) => had,
             Err(message) => {
                 turn.event(&self.pod, true, "Failed", format!("Error: {message}"), &self.causes);
                 return self.block(index, "CreateContainerConfigError", message, RETRY, turn);
             }
         };
         config.command.iter_mut().chain(&mut config.args).for_each(|word| *word = variables.expand(word));
-        config.mounts = self.mounts(spec, &variables, looks, turn);
+        config.mounts = mounts;
         config.environment = variables.into_pairs();
         let probes = super::probes::Probes::new(spec);
         let (handle, sequence) = turn.runtime.create(config, self.causes.clone(), turn.world);

@@ -178,22 +178,23 @@ impl Worker {
         }
     }
 
-    /// Where a container has which volumes. The token's is left out for programs that don't look.
+    /// Where a container has which volumes. The token's is left out for programs that don't look. The error says which
+    /// part of a volume can't be had.
     pub(super) fn mounts(
         &self,
         spec: &ContainerSpec,
         variables: &Variables,
         looks: bool,
         turn: &mut Turn<'_>,
-    ) -> Vec<Mount> {
+    ) -> Result<Vec<Mount>, String> {
         let mut all = Vec::new();
         for mount in spec.volume_mounts.iter().flatten() {
             let volume = self.spec().volumes.iter().flatten().find(|volume| volume.name == mount.name);
             if let Some(volume) = volume.filter(|volume| looks || !is_token(volume)) {
-                all.extend(self.one_mount(volume, mount, variables, turn));
+                all.extend(self.one_mount(volume, mount, sub_path(mount, variables)?, turn));
             }
         }
-        all
+        Ok(all)
     }
 
     /// Where a container has the token's volume.
@@ -204,15 +205,7 @@ impl Worker {
         Some(Mount { volume, path, sub_path: String::new(), read_only: true, follows: true })
     }
 
-    fn one_mount(
-        &self,
-        volume: &Volume,
-        mount: &VolumeMount,
-        variables: &Variables,
-        turn: &mut Turn<'_>,
-    ) -> Option<Mount> {
-        let expression = mount.sub_path_expr.as_deref().map(|expression| variables.expand(expression));
-        let sub_path = expression.or_else(|| mount.sub_path.clone()).unwrap_or_default();
+    fn one_mount(&self, volume: &Volume, mount: &VolumeMount, sub_path: String, turn: &mut Turn<'_>) -> Option<Mount> {
         let of_objects = is_live(volume) || is_token(volume);
         let (id, root) = match (&volume.host_path, self.claim_of(volume)) {
             (Some(host), _) => (VolumeId::disk(), host.path.clone()),
@@ -239,6 +232,19 @@ impl Worker {
         let local = spec.local.as_ref().map(|source| source.path.clone());
         Some(host.or(local).unwrap_or_else(|| format!("/var/lib/kubelet/plugins/volumes/{name}")))
     }
+}
+
+/// <https://kubernetes.io/docs/concepts/storage/volumes/#using-subpath-expanded-environment>
+fn sub_path(mount: &VolumeMount, variables: &Variables) -> Result<String, String> {
+    let expanded = mount.sub_path_expr.as_deref().map(|expression| variables.expand(expression));
+    let path = expanded.or_else(|| mount.sub_path.clone()).unwrap_or_default();
+    if path.starts_with('/') {
+        return Err(format!("error SubPath `{path}` must not be an absolute path"));
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Err(format!("unable to provision SubPath `{path}`: must not contain '..'"));
+    }
+    Ok(path)
 }
 
 /// <https://kubernetes.io/docs/concepts/storage/volumes/#hostpath-volume-types>

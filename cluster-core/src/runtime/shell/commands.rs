@@ -7,9 +7,9 @@ use super::{Files, Outcome, Script, files as file_commands};
 use crate::clock::Time;
 
 const KNOWN: &[&str] = &[
-    "[", ":", "cd", "date", "echo", "env", "exec", "exit", "export", "false", "grep", "hostname", "kill", "node",
-    "perl", "printenv", "printf", "pwd", "python", "python3", "seq", "set", "sleep", "tail", "test", "trap", "true",
-    "wait", "wget", "curl", "nc", "nslookup",
+    "[", ":", "cd", "date", "echo", "env", "exec", "exit", "export", "expr", "false", "grep", "hostname", "kill",
+    "node", "perl", "printenv", "printf", "pwd", "python", "python3", "seq", "set", "sleep", "tail", "test", "trap",
+    "true", "wait", "wget", "curl", "nc", "nslookup",
 ];
 
 pub fn is_shell(word: &str) -> bool {
@@ -160,6 +160,11 @@ impl Script {
                     }
                     other => other,
                 }
+            }
+            "expr" => {
+                let value = sum(&args.join(" ").replace('\\', ""), &self.variables);
+                print(value.to_string());
+                Outcome::Done(i32::from(value == 0))
             }
             "test" => Outcome::Done(i32::from(!test(args, &self.folder, files))),
             "[" => {

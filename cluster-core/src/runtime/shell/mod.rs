@@ -310,6 +310,11 @@ pub mod tests {
     }
 
     #[test]
+    fn expr_reckons() {
+        assert_eq!(prints("N=7; if [ $(expr ${N} % 2) -ne 0 ]; then echo odd; fi; expr 2 \\* 3"), "odd|6");
+    }
+
+    #[test]
     fn nothing_hangs_or_panics() {
         for text in [
             "while true; do :; done",
