@@ -169,8 +169,20 @@ fn judge_by_owners(object: &Object, view: &View<'_>, plan: &mut Plan) {
     } else {
         Propagation::Background
     };
+    if propagation == Propagation::Foreground && view.dependents(object.uid()).any(deletes_dependents) {
+        unblock_owners(object, plan);
+    }
     let reason = if waited_for { "its owner waits for it to go" } else { "its owner is gone" };
     plan.delete(object, reason).request.options.propagation = Some(propagation);
+}
+
+/// Objects that own each other in a circle would wait for each other for ever.
+fn unblock_owners(object: &Object, plan: &mut Plan) {
+    let mut references = object.metadata().owner_references.clone().unwrap_or_default();
+    references.iter_mut().for_each(|reference| reference.block_owner_deletion = Some(false));
+    let patch = json!({"metadata": {"uid": object.uid(), "ownerReferences": references}});
+    plan.patch(object, PatchType::Merge, patch, "what it owns is deleted in the foreground, too")
+        .tolerate(&["NotFound"]);
 }
 
 /// Whatever has that uid lies in a namespace that is not the object's.
@@ -292,6 +304,22 @@ mod tests {
         patch::<ConfigMap>(&mut cluster, "held", json!({"metadata": {"finalizers": null}})).unwrap();
         settle(&mut cluster);
         assert!(!has(&cluster, "top") && !has(&cluster, "held"));
+    }
+
+    #[test]
+    fn a_circle_of_owners_does_not_wait_for_itself() {
+        let mut cluster = control_plane();
+        let names = ["a", "b", "c"];
+        let uids = names.map(|name| create::<ConfigMap>(&mut cluster, map(name, &[], &[])).uid().to_owned());
+        for (at, name) in names.iter().enumerate() {
+            let owner = (at + 2) % 3;
+            let owned = map(name, &[(names[owner], uids[owner].as_str())], &[]);
+            patch::<ConfigMap>(&mut cluster, name, json!({"metadata": owned["metadata"]})).unwrap();
+        }
+        settle(&mut cluster);
+        assert!(names.iter().all(|name| has(&cluster, name)));
+        delete_with::<ConfigMap>(&mut cluster, "a", Propagation::Foreground);
+        assert!(!names.iter().any(|name| has(&cluster, name)));
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn block(archive: &mut String, name: &str, kind: char, text: &str) {
     field("00000000000", 12);
     field("        ", 8);
     field(&kind.to_string(), 101);
-    field("ustar\000", 255);
+    field("ustar\x0000", 255);
     let sum: u32 = header.bytes().map(u32::from).sum();
     header.replace_range(148..156, &format!("{sum:06o}\0 "));
     archive.push_str(&header);
