@@ -159,3 +159,19 @@ fn a_web_server_shows_the_pages_of_a_config_map() {
     settle(&mut cluster);
     assert_eq!(cluster.ask_port(&Key::new("default", "web"), 80, "/").map(|answer| answer.body).unwrap(), "hello\n");
 }
+
+#[test]
+fn a_sub_path_that_leads_out_of_its_volume_holds_a_container_back() {
+    let mut cluster = cluster();
+    let of_annotation = json!({"fieldRef": {"fieldPath": "metadata.annotations['folder']"}});
+    run(
+        &mut cluster,
+        json!({"volumes": [{"name": "data", "emptyDir": {}}]}),
+        json!({"image": "busybox", "command": ["sleep", "999"], "env": [{"name": "FOLDER", "valueFrom": of_annotation}],
+            "volumeMounts": [{"name": "data", "mountPath": "/data", "subPathExpr": "$(FOLDER)/logs"}]}),
+    );
+    settle(&mut cluster);
+    let waiting = &status(&cluster)["state"]["waiting"];
+    assert_eq!(waiting["reason"], "CreateContainerConfigError");
+    assert_eq!(waiting["message"], "error SubPath `/logs` must not be an absolute path");
+}
