@@ -29,9 +29,9 @@ pub mod warnings;
 pub mod watching;
 pub mod write;
 
-pub(crate) use cel::library::time::parse_duration;
 use std::sync::Arc;
 
+pub(crate) use cel::library::time::parse_duration;
 use k8s_openapi::api::core::v1::Binding;
 
 use crate::api::kind::{KindRef, Resource};

@@ -61,15 +61,7 @@ pub fn delete(call: &mut Call<'_, '_>) -> Outcome {
         return Ok(());
     };
     let name = name.clone();
-    let mut config = Kubeconfig::read(call)?;
-    let path = config.path.clone();
-    if config.entry("clusters", &name).is_null() {
-        return message(format!("cannot delete cluster {name}, not in {path}"));
-    }
-    config.remove("clusters", &name);
-    config.write(call)?;
-    call.line(format!("deleted cluster {name} from {path}"));
-    Ok(())
+    Kubeconfig::read_to_delete(call, "clusters", &name)?.delete(call, "clusters", &name)
 }
 
 /// What a kubeconfig holds under a name: a map without empty fields.

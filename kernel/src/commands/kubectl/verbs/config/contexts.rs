@@ -118,18 +118,11 @@ pub fn delete(call: &mut Call<'_, '_>) -> Outcome {
         return Ok(());
     };
     let name = name.clone();
-    let mut config = Kubeconfig::read(call)?;
-    let path = config.path.clone();
-    if config.entry("contexts", &name).is_null() {
-        return message(format!("cannot delete context {name}, not in {path}"));
-    }
+    let config = Kubeconfig::read_to_delete(call, "contexts", &name)?;
     if config.current() == name {
         call.context.error_line(
             "warning: this removed your active context, use \"kubectl config use-context\" to select a different one",
         );
     }
-    config.remove("contexts", &name);
-    config.write(call)?;
-    call.line(format!("deleted context {name} from {path}"));
-    Ok(())
+    config.delete(call, "contexts", &name)
 }

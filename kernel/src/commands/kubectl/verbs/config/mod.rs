@@ -87,6 +87,11 @@ pub struct Kubeconfig {
     pub path: String,
 }
 
+/// What an entry of a list holds, in one word: `cluster` in `clusters`.
+fn field(list: &str) -> &'static str {
+    LISTS.iter().find(|(known, _)| *known == list).map_or("", |(_, field)| field)
+}
+
 impl Kubeconfig {
     /// The one that is meant; an empty one if there is no such file.
     pub fn read(call: &Call<'_, '_>) -> Result<Kubeconfig, Failure> {
@@ -140,9 +145,26 @@ impl Kubeconfig {
         Ok(())
     }
 
+    /// The one that is meant, if it has what is to be deleted.
+    pub fn read_to_delete(call: &Call<'_, '_>, list: &str, name: &str) -> Result<Kubeconfig, Failure> {
+        let config = Kubeconfig::read(call)?;
+        if config.entry(list, name).is_null() {
+            return message(format!("cannot delete {} {name}, not in {}", field(list), config.path));
+        }
+        Ok(config)
+    }
+
+    /// Takes out what stands under a name, and says so.
+    pub fn delete(mut self, call: &mut Call<'_, '_>, list: &str, name: &str) -> Outcome {
+        self.remove(list, name);
+        self.write(call)?;
+        call.line(format!("deleted {} {name} from {}", field(list), self.path));
+        Ok(())
+    }
+
     /// What a kubeconfig says under a name; null if nothing.
     pub fn entry(&self, list: &str, name: &str) -> &Value {
-        let field = LISTS.iter().find(|(known, _)| *known == list).map_or("", |(_, field)| field);
+        let field = field(list);
         let mut entries = self.value[list].as_array().into_iter().flatten();
         entries.find(|entry| entry["name"] == name).map_or(&Value::Null, |entry| &entry[field])
     }
@@ -159,9 +181,8 @@ impl Kubeconfig {
     /// Puts something in under a name, at its place among the others of the list.
     pub fn put(&mut self, list: &str, name: &str, value: Value) {
         self.remove(list, name);
-        let field = LISTS.iter().find(|(known, _)| *known == list).map_or("", |(_, field)| field);
         let mut entry = json!({"name": name});
-        entry[field] = value;
+        entry[field(list)] = value;
         if !self.value[list].is_array() {
             self.value[list] = json!([]);
         }

@@ -148,13 +148,5 @@ fn plugin(call: &Call<'_, '_>, user: &mut Entry, variables: Pairs) {
 pub fn delete(call: &mut Call<'_, '_>) -> Outcome {
     let [name] = call.parsed.args.as_slice() else { return usage("user to delete is required") };
     let name = name.clone();
-    let mut config = Kubeconfig::read(call)?;
-    let path = config.path.clone();
-    if config.entry("users", &name).is_null() {
-        return message(format!("cannot delete user {name}, not in {path}"));
-    }
-    config.remove("users", &name);
-    config.write(call)?;
-    call.line(format!("deleted user {name} from {path}"));
-    Ok(())
+    Kubeconfig::read_to_delete(call, "users", &name)?.delete(call, "users", &name)
 }
