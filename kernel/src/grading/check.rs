@@ -113,7 +113,7 @@ impl Check {
 }
 
 fn after(fault: &Words, found: &Words) -> Words {
-    Words::new(format!("{}のあと: {}", fault.ja, found.ja), format!("after {}: {}", fault.en, found.en))
+    Words::new(format!("{}あと: {}", fault.ja, found.ja), format!("after {}: {}", fault.en, found.en))
 }
 
 fn lasting(found: &Words, lasted: Duration) -> Words {

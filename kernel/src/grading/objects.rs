@@ -27,6 +27,11 @@ impl Labelled {
             && self.0.matches(object.metadata().labels.as_ref())
     }
 
+    /// Those that are on their way out.
+    pub fn leaving<'a>(&'a self, cluster: &'a Cluster) -> Vec<&'a Object> {
+        cluster.list::<Pod>("default").filter(|pod| self.has(pod) && pod.is_terminating()).collect()
+    }
+
     /// Those that are neither over nor on their way out, the oldest first.
     pub fn pods<'a>(&'a self, cluster: &'a Cluster) -> Vec<&'a Object> {
         let is_over = |pod: &Object| matches!(pod.status::<Pod>().phase.as_deref(), Some("Succeeded" | "Failed"));

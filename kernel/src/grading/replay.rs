@@ -112,7 +112,7 @@ pub fn judge(exercise: &Exercise, start: &Cluster, answer: &Cluster) -> Verdict 
 }
 
 /// True if somebody has changed something since the start: a write that a cell caused, a fault, a controller that joined,
-/// another cluster.
+/// another cluster; or a command that ran in a container, of which the record has nothing but the cell.
 fn is_started(start: &Cluster, answer: &Cluster) -> bool {
     let begun = start.trace().next_sequence();
     let is_same_cluster = same_entry(start, answer, begun - 1);
@@ -123,6 +123,7 @@ fn is_started(start: &Cluster, answer: &Cluster) -> bool {
         || answer.trace().since(begun).any(|entry| match &entry.what {
             What::Request(request) => request.is_write() && entry.causes.as_slice().iter().any(is_cell),
             What::Fault(_) => true,
+            What::Cell(text) => ["kubectl exec ", "kubectl cp "].iter().any(|command| text.contains(command)),
             _ => false,
         })
 }

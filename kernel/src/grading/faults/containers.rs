@@ -51,16 +51,17 @@ impl Containers {
     }
 
     fn of(&self) -> Words {
-        let container = self.container.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+        let container = self.container.as_deref().map(|name| format!(" {name} ")).unwrap_or_default();
+        let containers = self.container.as_deref().map_or("the containers".to_owned(), |name| format!("container {name}"));
         let labels = &self.labels;
         match self.count {
             Some(count) => Words::new(
                 format!("{labels} のPod {count}個のコンテナ{container}"),
-                format!("container{container} of {count} of the Pods {labels}"),
+                format!("{containers} of {count} of the Pods {labels}"),
             ),
             None => Words::new(
                 format!("{labels} の全Podのコンテナ{container}"),
-                format!("container{container} of all Pods {labels}"),
+                format!("{containers} of all Pods {labels}"),
             ),
         }
     }
@@ -74,7 +75,7 @@ impl Fault for Unhealthy {
 
     fn words(&self) -> Words {
         let Words { ja, en } = self.of.of();
-        Words::new(format!("{ja}がエラーしか返さなくなった"), format!("{en} answering with errors only"))
+        Words::new(format!("{ja}がエラーしか返さなくなった"), format!("{en} began to answer with errors only"))
     }
 }
 
@@ -85,6 +86,6 @@ impl Fault for Crash {
 
     fn words(&self) -> Words {
         let Words { ja, en } = self.of.of();
-        Words::new(format!("{ja}の強制終了"), format!("a crash of {en}"))
+        Words::new(format!("{ja}を強制終了した"), format!("crashing {en}"))
     }
 }

@@ -33,9 +33,9 @@ impl Fault for DeletePods {
         let labels = &self.labels;
         match self.count {
             Some(count) => {
-                Words::new(format!("{labels} のPodを{count}個削除"), format!("deleting {count} of the Pods {labels}"))
+                Words::new(format!("{labels} のPodを{count}個消した"), format!("deleting {count} of the Pods {labels}"))
             }
-            None => Words::new(format!("{labels} のPodを全部削除"), format!("deleting all Pods {labels}")),
+            None => Words::new(format!("{labels} のPodを全部消した"), format!("deleting all Pods {labels}")),
         }
     }
 }

@@ -28,6 +28,6 @@ impl Fault for Image {
 
     fn words(&self) -> Words {
         let (of, to) = (&self.of, &self.to);
-        Words::new(format!("{of} のイメージを {to} に更新"), format!("updating {of} to the image {to}"))
+        Words::new(format!("{of} のイメージを {to} に更新した"), format!("updating {of} to the image {to}"))
     }
 }

@@ -37,7 +37,7 @@ impl Fault for Lag {
     fn words(&self) -> Words {
         let Lag { of, kind, by } = self;
         Words::new(
-            format!("{of} への {kind} の知らせの{by:?}の遅れ"),
+            format!("{of} への {kind} の知らせが{by:?}遅れるようにした"),
             format!("a lag of {by:?} of {kind} on the way to {of}"),
         )
     }

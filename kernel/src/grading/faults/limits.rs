@@ -27,7 +27,7 @@ impl Fault for AutoscalerMin {
 
     fn words(&self) -> Words {
         Words::new(
-            format!("{} の最小値を{}に", self.of, self.to),
+            format!("{} の最小値を{}にした", self.of, self.to),
             format!("{} asking for {} at least", self.of, self.to),
         )
     }

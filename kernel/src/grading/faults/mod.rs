@@ -20,7 +20,7 @@ pub trait Fault: Debug + Send + Sync {
     /// Does it; the error says what it needed and did not find.
     fn strike(&self, cluster: &mut Cluster) -> Result<(), Words>;
 
-    /// What was done, as a noun: "deletion of all Pods with app=web".
+    /// What was done, as it is said after "after" and before 「あと」: "deleting all Pods app=web", 「Podを消した」.
     fn words(&self) -> Words;
 }
 

@@ -40,7 +40,7 @@ impl Fault for AddNode {
     }
 
     fn words(&self) -> Words {
-        Words::new(format!("{} の参加", self.node), format!("the joining of {}", self.node))
+        Words::new(format!("{} が加わった", self.node), format!("the joining of {}", self.node))
     }
 }
 
@@ -53,7 +53,7 @@ impl Fault for Untaint {
     }
 
     fn words(&self) -> Words {
-        Words::new(format!("{} のtaintの除去", self.node), format!("the removal of the taints of {}", self.node))
+        Words::new(format!("{} のtaintを外した", self.node), format!("the removal of the taints of {}", self.node))
     }
 }
 
@@ -65,6 +65,6 @@ impl Fault for BringBack {
     }
 
     fn words(&self) -> Words {
-        Words::new(format!("{} の復帰", self.node), format!("the return of {}", self.node))
+        Words::new(format!("{} が戻った", self.node), format!("the return of {}", self.node))
     }
 }

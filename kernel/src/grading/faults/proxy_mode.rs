@@ -23,6 +23,6 @@ impl Fault for ProxyMode {
 
     fn words(&self) -> Words {
         let mode = &self.mode;
-        Words::new(format!("kube-proxyの {mode} への切り替え"), format!("switching kube-proxies to {mode}"))
+        Words::new(format!("kube-proxyを {mode} に切り替えた"), format!("switching kube-proxies to {mode}"))
     }
 }

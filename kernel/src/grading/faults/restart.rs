@@ -28,6 +28,6 @@ impl Fault for Restart {
 
     fn words(&self) -> Words {
         let of = &self.of;
-        Words::new(format!("{of} の再起動（Podの入れ替え）"), format!("restarting {of}, which replaces its Pods"))
+        Words::new(format!("{of} のPodを新しい版に入れ替えた"), format!("restarting {of}, which replaces its Pods"))
     }
 }

@@ -20,6 +20,6 @@ impl Property for Available {
         if ready >= self.min {
             return Ok(());
         }
-        Err(Words::new(format!("ReadyなPodは{ready}個"), format!("{ready} Pods are Ready")))
+        Err(Words::new(format!("ReadyなPodは{ready}個"), format!("Ready Pods: {ready}")))
     }
 }

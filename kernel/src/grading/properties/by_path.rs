@@ -7,6 +7,7 @@ use cluster_core::trace::{Entry, RequestEntry, What};
 use serde::Deserialize;
 
 use super::Property;
+use crate::grading::objects::listed;
 use crate::grading::words::Words;
 
 const NAMESPACE: &str = "default";
@@ -32,12 +33,23 @@ impl Property for ByPath {
         let is_it = |asked: &RequestEntry| {
             asked.verb.as_str() == self.verb && *asked.kind.singular == *self.kind && *asked.key.name == *self.name
         };
-        if asked(cluster, start).any(|(_, asked, path)| is_it(asked) && !narrowed(path)) {
+        if asked(cluster, start).any(|(_, asked, path)| is_here(asked) && is_it(asked) && !narrowed(path)) {
             return Ok(());
         }
-        let what = format!("{} {} {}", self.verb, self.kind, self.name);
-        let what = what.trim_end();
-        Err(Words::new(format!("パスによる {what} の記録がない"), format!("no record of {what} by its path")))
+        let mut paths: Vec<String> = Vec::new();
+        for (_, asked, path) in asked(cluster, start) {
+            let told = format!("{} {path}", asked.verb.as_str());
+            if !paths.contains(&told) {
+                paths.push(told);
+            }
+        }
+        Err(match paths.is_empty() {
+            true => Words::new("パスで書かれたリクエストはない", "no request was spelt out by its path"),
+            false => {
+                let paths = listed(paths.into_iter());
+                Words::new(format!("パスで書かれたリクエスト{paths}"), format!("requests that were spelt out{paths}"))
+            }
+        })
     }
 }
 
@@ -51,27 +63,28 @@ impl Property for WatchByPath {
         };
         let removal = cluster.trace().writes().rev().find(|(_, write)| is_removal(write));
         let removed = removal.map(|(entry, write)| (entry.sequence, write.revision));
-        let mut watches = asked(cluster, start)
-            .filter(|(_, asked, _)| asked.verb.as_str() == "watch" && *asked.kind.singular == *self.kind)
-            .peekable();
-        if watches.peek().is_none() {
+        let is_watch = |asked: &RequestEntry| asked.verb.as_str() == "watch" && *asked.kind.singular == *self.kind;
+        let watches: Vec<_> =
+            asked(cluster, start).filter(|(_, asked, _)| is_here(asked) && is_watch(asked)).collect();
+        if watches.is_empty() {
             return Err(Words::new("パスによる watch の記録がない", "no record of a watch by its path"));
         }
         // A watch is recorded at its end; it has told what came after the revision that it began at.
-        let told = |(entry, _, path): (&Entry, &RequestEntry, &str)| {
+        let told = |(entry, _, path): &(&Entry, &RequestEntry, &str)| {
             let begun = parameter(path, "resourceVersion").and_then(|text| text.parse::<u64>().ok());
             let selects = !narrowed(path) || path.contains(self.removal_of.as_str());
             removed.is_some_and(|(sequence, revision)| {
                 sequence < entry.sequence && begun.is_some_and(|begun| 0 < begun && begun < revision) && selects
             })
         };
-        if watches.any(told) {
+        if watches.iter().any(told) {
             return Ok(());
         }
+        let paths = listed(watches.iter().map(|(_, _, path)| (*path).to_owned()));
         let name = format!("{}/{}", self.kind, self.removal_of);
         Err(Words::new(
-            format!("{name} がなくなったことを伝えた watch がない"),
-            format!("no watch has told of the removal of {name}"),
+            format!("{name} がなくなったことを伝えない watch{paths}"),
+            format!("watches that have not told of the removal of {name}{paths}"),
         ))
     }
 }
@@ -82,13 +95,17 @@ fn asked<'a>(
     start: &Cluster,
 ) -> impl Iterator<Item = (&'a Entry, &'a RequestEntry, &'a str)> + use<'a> {
     cluster.trace().since(start.trace().next_sequence()).filter_map(|entry| match &entry.what {
-        What::Request(asked) if asked.code < 400 && *asked.key.namespace == *NAMESPACE => {
+        What::Request(asked) if asked.code < 400 => {
             let (_, rest) = asked.reason.split_once("--raw")?;
             let path = rest.trim_start_matches(['=', ' ', '\'', '"']);
             Some((entry, &**asked, path.split([' ', '\'', '"']).next().unwrap_or_default()))
         }
         _ => None,
     })
+}
+
+fn is_here(asked: &RequestEntry) -> bool {
+    *asked.key.namespace == *NAMESPACE
 }
 
 /// It asks for some of the collection only.

@@ -26,7 +26,10 @@ impl Property for Emptied {
             pod.spec::<Pod>().node_name.as_deref() == Some(node) && owner != Some("DaemonSet")
         });
         match stays {
-            Some(pod) => Err(Words::same(format!("{node}: pod/{}", pod.key.name))),
+            Some(pod) => {
+                let name = &pod.key.name;
+                Err(Words::new(format!("{node} に pod/{name} がいる"), format!("pod/{name} is on {node}")))
+            }
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use cluster_core::Cluster;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Property;
+use super::{Property, stands_instead};
 use crate::grading::objects::ObjectName;
 use crate::grading::words::Words;
 
@@ -27,6 +27,7 @@ impl Property for Field {
         if *found == self.is {
             return Ok(());
         }
-        Err(Words::same(format!("{}: {} = {found}", self.of, self.at.trim_start_matches('/').replace('/', "."))))
+        let field = self.at.trim_start_matches('/').replace('/', ".");
+        Err(stands_instead(&format!("{}: {field}", self.of), found, &self.is))
     }
 }

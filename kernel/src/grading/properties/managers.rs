@@ -69,11 +69,17 @@ impl Property for Declared {
         if image.as_deref() == Some(self.image.as_str()) && (by_apply || by_client == image) {
             return Ok(());
         }
-        let told = image.unwrap_or_default();
-        Err(Words::new(
-            format!("{}: image = {told}、applyされた内容は {}", self.of, by_client.clone().unwrap_or_default()),
-            format!("{}: image = {told}, applied was {}", self.of, by_client.unwrap_or_default()),
-        ))
+        let (of, told) = (&self.of, image.unwrap_or_default());
+        Err(match by_client {
+            Some(applied) => Words::new(
+                format!("{of}: image = {told}、最後にapplyされたのは {applied}"),
+                format!("{of}: image = {told}, applied was {applied}"),
+            ),
+            None => Words::new(
+                format!("{of}: image = {told}、applyされたものはない"),
+                format!("{of}: image = {told}, nothing was applied"),
+            ),
+        })
     }
 }
 

@@ -41,6 +41,7 @@ mod unchanged;
 use std::fmt::Debug;
 
 use cluster_core::Cluster;
+use serde_json::Value;
 
 use super::kind::{Kind, parameters};
 use super::words::Words;
@@ -59,6 +60,22 @@ pub trait Property: Debug + Send + Sync {
     /// It is the same at every moment, so that one look is enough.
     fn is_timeless(&self) -> bool {
         false
+    }
+}
+
+/// What is told of a field in which something else stands than should.
+fn stands_instead(field: &str, found: &Value, expected: &Value) -> Words {
+    match (found, expected) {
+        (Value::Null, _) => {
+            Words::new(format!("{field} がない（{expected} のはず）"), format!("{field} is absent, expected {expected}"))
+        }
+        (_, Value::Null) => {
+            Words::new(format!("{field} = {found}（ないはず）"), format!("{field} = {found}, expected none"))
+        }
+        _ => Words::new(
+            format!("{field} = {found}（{expected} のはず）"),
+            format!("{field} = {found}, expected {expected}"),
+        ),
     }
 }
 

@@ -36,7 +36,7 @@ impl Property for NeverBelow {
                 let at = entry.at;
                 return Err(Words::new(
                     format!("{at}: ReadyなPodは{count}個"),
-                    format!("{at}: {count} Pods were Ready"),
+                    format!("at {at}, Ready Pods: {count}"),
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! `own-disks: [db-0, db-1, db-2]`: these Pods are Ready, each with a claim of its own that is bound, and each that took a
+//! `own-disks: [db-0, db-1, db-2]`: these Pods are Ready, each with a claim of its own that is bound and mounted, and each that took a
 //! name over from one that is gone has its disk, too.
 
 use std::collections::BTreeSet;
@@ -29,9 +29,15 @@ impl Property for OwnDisks {
             let Some(pod) = pod else {
                 return Err(Words::new(format!("Readyなpod/{name} がない"), format!("there is no Ready pod/{name}")));
             };
-            let Some(claim) = claim(pod).filter(|claim| is_bound(cluster, claim)) else {
+            let Some((claim, volume)) = claim(pod).filter(|(claim, _)| is_bound(cluster, claim)) else {
                 return Err(Words::new(format!("pod/{name} にディスクがない"), format!("pod/{name} has no disk")));
             };
+            if !is_mounted(pod, &volume) {
+                return Err(Words::new(
+                    format!("pod/{name} のどのコンテナも、ディスク {claim} を使っていない"),
+                    format!("no container of pod/{name} mounts its disk {claim}"),
+                ));
+            }
             if !is_as_before(cluster, start, pod, &claim) {
                 return Err(Words::new(
                     format!("pod/{name} のディスクは、前の {name} のものではない"),
@@ -39,7 +45,7 @@ impl Property for OwnDisks {
                 ));
             }
             if !claims.insert(claim.clone()) {
-                let (ja, en) = (format!("{claim} を2つ以上のPodが使っている"), format!("several Pods use {claim}"));
+                let (ja, en) = (format!("ディスク {claim} を2つ以上のPodが使っている"), format!("several Pods use the disk {claim}"));
                 return Err(Words::new(ja, en));
             }
         }
@@ -47,12 +53,20 @@ impl Property for OwnDisks {
     }
 }
 
-/// The name of the first claim that a Pod mounts; one that is made for the Pod alone is named after both.
-fn claim(pod: &Object) -> Option<String> {
-    pod.spec::<Pod>().volumes.iter().flatten().find_map(|volume| match &volume.persistent_volume_claim {
-        Some(source) => Some(source.claim_name.clone()),
-        None => volume.ephemeral.as_ref().map(|_| format!("{}-{}", pod.key.name, volume.name)),
+/// The first claim of a Pod, and the volume that it is there; one that is made for the Pod alone is named after both.
+fn claim(pod: &Object) -> Option<(String, String)> {
+    pod.spec::<Pod>().volumes.iter().flatten().find_map(|volume| {
+        let claim = match &volume.persistent_volume_claim {
+            Some(source) => source.claim_name.clone(),
+            None => volume.ephemeral.as_ref().map(|_| format!("{}-{}", pod.key.name, volume.name))?,
+        };
+        Some((claim, volume.name.clone()))
     })
+}
+
+fn is_mounted(pod: &Object, volume: &str) -> bool {
+    let mounts = pod.spec::<Pod>().containers.iter().flat_map(|container| container.volume_mounts.iter().flatten());
+    mounts.into_iter().any(|mount| mount.name == volume)
 }
 
 fn is_bound(cluster: &Cluster, claim: &str) -> bool {
@@ -70,7 +84,7 @@ fn is_as_before(cluster: &Cluster, start: &Cluster, pod: &Object, claim_name: &s
     });
     let Some((gone_at, predecessor)) = predecessor else { return true };
     let mut since = writes().take_while(|(entry, _)| entry.sequence > gone_at);
-    claim(predecessor).as_deref() == Some(claim_name)
+    claim(predecessor).is_some_and(|(claim, _)| claim == claim_name)
         && !since.any(|(_, request)| gone(request, "PersistentVolumeClaim", claim_name).is_some())
 }
 

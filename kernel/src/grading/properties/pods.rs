@@ -22,9 +22,13 @@ impl Property for Pods {
         if pods.len() == self.ready && pods.iter().all(|pod| is_ready(pod)) {
             return Ok(());
         }
-        let count = pods.len();
-        let states = listed(pods.iter().map(|pod| format!("{} {}", pod.key.name, state(pod))));
-        Err(Words::new(format!("Pod {count}個{states}"), format!("{count} Pods{states}")))
+        let (count, labels) = (pods.len(), &self.labels);
+        let leaving = self.labels.leaving(cluster);
+        let leaving = leaving.iter().map(|pod| format!("{} Terminating", pod.key.name));
+        let states: Vec<String> =
+            pods.iter().map(|pod| format!("{} {}", pod.key.name, state(pod))).chain(leaving).collect();
+        let states = listed(states.into_iter());
+        Err(Words::new(format!("{labels} のPodが{count}個{states}"), format!("{count} Pods {labels}{states}")))
     }
 }
 

@@ -16,7 +16,11 @@ impl Property for Repaired {
         let components = cluster.components();
         let is_broken = |component: &str| cluster.is_stopped(component) && !cluster.is_off_from_the_start(component);
         if let Some(stopped) = components.iter().find(|component| is_broken(component)) {
-            return Err(Words::new(format!("{stopped} が止まっている"), format!("{stopped} is stopped")));
+            // Which one it was is what is to be found out.
+            return Err(match start.is_stopped(stopped) {
+                true => Words::new("止まっていた部品が、まだ止まっている", "what had stopped does not run yet"),
+                false => Words::new(format!("{stopped} が止められた"), format!("{stopped} was stopped")),
+            });
         }
         let (mut tried, mut started, mut ended) = (0, 0, 0);
         for entry in cluster.trace().since(start.trace().next_sequence()) {
@@ -29,9 +33,10 @@ impl Property for Repaired {
         }
         match (tried, started, ended) {
             (1, 1, 0) => Ok(()),
+            (0, 0, 0) => Err(Words::new("何も起動されていない別のクラスタ", "another cluster, in which nothing was started")),
             _ => Err(Words::new(
                 format!("起動 {tried}回（うち止まっていたもの{started}回）、停止 {ended}回"),
-                format!("{tried} starts ({started} of what was stopped), {ended} stops"),
+                format!("starts: {tried} (of what did not run: {started}), stops: {ended}"),
             )),
         }
     }

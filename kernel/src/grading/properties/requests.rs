@@ -30,7 +30,11 @@ impl Property for Requests {
             }
             let millis = millis(pod);
             if millis < self.cpu * 1000 {
-                return Err(Words::same(format!("pod/{name}: requests.cpu {millis}m")));
+                let wanted = self.cpu * 1000;
+                return Err(Words::new(
+                    format!("pod/{name}: requests.cpu = {millis}m（{wanted}m 以上のはず）"),
+                    format!("pod/{name}: requests.cpu = {millis}m, expected {wanted}m or more"),
+                ));
             }
         }
         Ok(())

@@ -37,9 +37,26 @@ impl Property for Revision {
         match busy.as_slice() {
             [only] if Some(only.uid()) == meant && only.status::<ReplicaSet>().ready_replicas == wanted => Ok(()),
             _ => {
-                let sets = busy.iter().map(|set| format!("replicaset/{} {}", set.key.name, running(set)));
-                let sets: Vec<String> = sets.collect();
-                Err(Words::same(format!("{} ← {}", self.of, sets.join(", "))))
+                let then = |set: &Object| {
+                    let known = start.list::<ReplicaSet>("default").find(|known| known.uid() == set.uid())?;
+                    known.metadata().annotations.as_ref()?.get(REVISION).cloned()
+                };
+                let told = |set: &&Object| {
+                    let (name, count) = (&set.key.name, running(set));
+                    match then(set) {
+                        Some(number) => Words::new(
+                            format!("{number}番目の版の replicaset/{name} にPodが{count}個"),
+                            format!("replicaset/{name} of version {number} has {count} Pods"),
+                        ),
+                        None => Words::new(
+                            format!("最初はなかった replicaset/{name} にPodが{count}個"),
+                            format!("replicaset/{name}, which is a new one, has {count} Pods"),
+                        ),
+                    }
+                };
+                let sets: Vec<Words> = busy.iter().map(told).collect();
+                let (ja, en): (Vec<String>, Vec<String>) = sets.into_iter().map(|words| (words.ja, words.en)).unzip();
+                Err(Words::new(ja.join("、"), en.join("; ")))
             }
         }
     }

@@ -29,7 +29,14 @@ impl Property for RolledOut {
         if is_seen && COUNTS.iter().all(|name| Some(count(name)) == wanted) {
             return Ok(());
         }
+        let of = &self.of;
+        if !is_seen {
+            return Err(Words::new(
+                format!("{of} のコントローラーは、新しいspecをまだ見ていない"),
+                format!("the controller of {of} has not seen its new spec"),
+            ));
+        }
         let counts = COUNTS.map(|name| format!("{name} {}", count(name))).join(", ");
-        Err(Words::same(format!("{}: {counts}", self.of)))
+        Err(Words::same(format!("{of}: {counts}")))
     }
 }

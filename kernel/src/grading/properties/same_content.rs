@@ -26,10 +26,16 @@ impl Property for SameContent {
         };
         let model = content(first)?;
         for other in others {
-            if let Some(change) = json_patch::diff(&model, &content(other)?).first() {
-                let path = change.path().to_string().trim_start_matches('/').replace('/', ".");
-                let found = format!("{other}: {path}");
-                return Err(Words::new(format!("{found} が {first} と違う"), format!("{found} differs from {first}")));
+            let copy = content(other)?;
+            if let Some(change) = json_patch::diff(&model, &copy).first() {
+                let path = change.path().to_string();
+                // What should be there is what is to be found out.
+                let found = copy.pointer(&path).map_or("-".to_owned(), Value::to_string);
+                let field = format!("{other}: {} = {found}", path.trim_start_matches('/').replace('/', "."));
+                return Err(Words::new(
+                    format!("{field}（{first} とは違う）"),
+                    format!("{field}, which {first} has otherwise"),
+                ));
             }
             if other.find(cluster).is_some_and(|object| !is_from_json(cluster, object)) {
                 let (ja, en) = (format!("{other} はJSONで書かれていない"), format!("{other} was not written as JSON"));

@@ -36,7 +36,10 @@ impl Property for Spread {
         let url = variable("TARGET").unwrap_or_default();
         let per_connection = variable("REQUESTS_PER_CONNECTION").and_then(|text| text.trim().parse::<usize>().ok());
         let Some(per_connection) = per_connection else {
-            return Err(Words::same("REQUESTS_PER_CONNECTION = ?"));
+            return Err(Words::new(
+                "clientの環境変数 REQUESTS_PER_CONNECTION が数ではない",
+                "REQUESTS_PER_CONNECTION of the client is not a number",
+            ));
         };
         let from = Origin::Pod(client.key.clone());
         let mut counts: BTreeMap<Key, usize> = BTreeMap::new();

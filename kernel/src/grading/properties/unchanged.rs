@@ -1,10 +1,11 @@
 //! `unchanged: [deployment/web]`: these objects are there with the spec that they had when the exercise began.
 
 use cluster_core::Cluster;
+use json_patch::PatchOperation;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Property;
+use super::{Property, stands_instead};
 use crate::grading::objects::ObjectName;
 use crate::grading::words::Words;
 
@@ -19,11 +20,15 @@ impl Property for Unchanged {
         for name in &self.objects {
             let Some(now) = name.find(cluster) else { return Err(name.gone()) };
             let before = name.find(start).map(|object| spec(object.to_json())).unwrap_or_default();
-            let changes = json_patch::diff(&before, &spec(now.to_json()));
-            if let Some(change) = changes.first() {
-                let path = change.path().to_string().trim_start_matches('/').replace('/', ".");
-                let what = format!("{name}: spec.{path}");
-                return Err(Words::new(format!("{what} が最初と違う"), format!("{what} differs from the start")));
+            let now = spec(now.to_json());
+            let changes = json_patch::diff(&before, &now);
+            // A value that is another one tells more than what was added because of it.
+            let is_replaced = |change: &&PatchOperation| matches!(change, PatchOperation::Replace(_));
+            if let Some(change) = changes.iter().find(is_replaced).or(changes.first()) {
+                let path = change.path().to_string();
+                let at = |spec: &Value| spec.pointer(&path).cloned().unwrap_or_default();
+                let field = format!("{name}: spec{}", path.replace('/', "."));
+                return Err(stands_instead(&field, &at(&now), &at(&before)));
             }
         }
         Ok(())
