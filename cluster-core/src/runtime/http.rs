@@ -67,6 +67,13 @@ impl Container {
                 self.document(root, path.split('?').next().unwrap_or_default())
             }
             Some((_, Site::Handlers(handlers))) => self.handle(handlers, port, path),
+            // A file that somebody has put beside the pages of the image, or over one.
+            Some((_, site @ Site::Page { root, .. })) => {
+                match self.document(root, path.split('?').next().unwrap_or_default()) {
+                    file if file.status == 200 => file,
+                    _ => answer(site, path, &self.hostname),
+                }
+            }
             Some((_, site)) => answer(site, path, &self.hostname),
             None => answer(&Site::NotHttp, path, &self.hostname),
         })
