@@ -165,10 +165,10 @@ fn a_web_server_shows_a_page_that_was_put_into_its_container() {
     let mut cluster = cluster();
     run(&mut cluster, json!({}), json!({"image": "nginx"}));
     settle(&mut cluster);
-    let mut ask = |path: &str| cluster.ask_port(&Key::new("default", "web"), 80, path).unwrap();
+    let ask = |path: &str| cluster.ask_port(&Key::new("default", "web"), 80, path).unwrap();
     assert!(ask("/healthz").status == 404 && ask("/").body.contains("nginx"));
     output(&mut cluster, "echo fine > /usr/share/nginx/html/healthz; echo hello > /usr/share/nginx/html/index.html");
-    let mut ask = |path: &str| cluster.ask_port(&Key::new("default", "web"), 80, path).unwrap();
+    let ask = |path: &str| cluster.ask_port(&Key::new("default", "web"), 80, path).unwrap();
     assert_eq!((ask("/healthz").body.as_str(), ask("/").body.as_str()), ("fine\n", "hello\n"));
 }
 
