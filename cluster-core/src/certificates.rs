@@ -2,6 +2,7 @@
 //! <https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/>
 
 mod der;
+mod serving;
 
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use x509_parser::prelude::FromDer;
 
 use crate::apiserver::access::tokens::TokenSigner;
 use crate::clock::Time;
+
+pub use serving::check_server;
 
 /// How long before it is made a certificate begins to hold, for clocks that are late.
 const BACKDATE: Duration = Duration::from_secs(300);

@@ -232,7 +232,7 @@ impl Cluster {
     }
 
     /// Connects the cluster to the programs that its webhooks name.
-    pub fn set_webhooks(&mut self, webhooks: Arc<dyn crate::apiserver::admission::webhooks::Webhooks>) {
+    pub fn set_webhooks(&mut self, webhooks: Arc<dyn crate::apiserver::callouts::Webhooks>) {
         self.world.apiserver.webhooks = webhooks;
     }
 

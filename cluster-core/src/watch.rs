@@ -116,23 +116,30 @@ impl Watcher {
         last.is_some_and(|change| change.revision > self.revision)
     }
 
-    /// An object that enters the selection appears as added, one that leaves it as deleted.
     fn event(&self, change: &Arc<Change>) -> Option<WatchEvent> {
-        let selected = |object: &&Object| self.selects(object);
-        let before = change.before.as_ref().filter(selected);
-        let after = change.after.as_ref().filter(selected);
-        let (event_type, object) = match (before, after) {
-            (None, None) => return None,
-            (None, Some(after)) => (EventType::Added, after.clone()),
-            (Some(_), Some(after)) => (EventType::Modified, after.clone()),
-            (Some(before), None) => {
-                let mut last = before.clone();
-                last.revision = change.revision;
-                (EventType::Deleted, last)
-            }
-        };
+        let (event_type, object) = self.passage(change.before.as_ref(), change.after.as_ref(), change.revision)?;
         let object = custom::as_kind(object, &self.kind);
         Some(WatchEvent { event_type, object, change: change.clone() })
+    }
+
+    /// An object that enters the selection appears as added, one that leaves it as deleted.
+    pub fn passage(
+        &self,
+        before: Option<&Object>,
+        after: Option<&Object>,
+        revision: u64,
+    ) -> Option<(EventType, Object)> {
+        let selected = |object: &&Object| self.selects(object);
+        match (before.filter(selected), after.filter(selected)) {
+            (None, None) => None,
+            (None, Some(after)) => Some((EventType::Added, after.clone())),
+            (Some(_), Some(after)) => Some((EventType::Modified, after.clone())),
+            (Some(before), None) => {
+                let mut last = before.clone();
+                last.revision = revision;
+                Some((EventType::Deleted, last))
+            }
+        }
     }
 
     pub fn selects(&self, object: &Object) -> bool {

@@ -104,6 +104,8 @@ pub struct Options {
     pub field_validation: FieldValidation,
     /// What a strict reader says of the text of the body: `duplicate field "data.k"`.
     pub strict_errors: Vec<String>,
+    /// The paths of all keys in the order of that text, if one stands there twice.
+    pub key_order: Vec<String>,
     pub grace_period_seconds: Option<i64>,
     pub propagation: Option<Propagation>,
     /// Delete only if it still is this object.

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod admission;
 pub mod aggregation;
+pub mod callouts;
 mod cel;
 mod continuation;
 pub mod custom;
@@ -60,8 +61,9 @@ pub struct ApiServer {
     addresses: strategies::service::addresses::Addresses,
     committed: Vec<Arc<Change>>,
     pod_specs: replicas::PodSpecs,
-    /// The way to admission webhooks.
-    pub webhooks: Arc<dyn admission::webhooks::Webhooks>,
+    /// The way to programs outside of the cluster, and those inside that can be asked.
+    pub webhooks: Arc<dyn callouts::Webhooks>,
+    pub listeners: callouts::Listeners,
     /// The key of ServiceAccounts' tokens; without one there are none.
     pub(crate) signer: Option<access::tokens::SharedSigner>,
     /// The key of the authority that signs certificates; without one none are.
@@ -85,7 +87,8 @@ impl ApiServer {
             addresses: strategies::service::addresses::Addresses::default(),
             committed: Vec::new(),
             pod_specs: replicas::PodSpecs::default(),
-            webhooks: Arc::new(admission::webhooks::Unreachable),
+            webhooks: Arc::new(callouts::Unreachable),
+            listeners: callouts::Listeners::default(),
             signer: None,
             authority: None,
             aggregation: aggregation::Aggregation::default(),
@@ -94,7 +97,8 @@ impl ApiServer {
 
     /// Answers one request. Refused writes are recorded in the trace, too.
     pub fn handle(&mut self, request: Request, moment: &mut Moment<'_>) -> Result<Response, Status> {
-        let answer = self.dispatch(&request, moment).map(|answer| versions::present_response(answer, &request.kind));
+        let answer = self.dispatch(&request, moment);
+        let answer = answer.and_then(|answer| versions::present_response(self, answer, &request.kind));
         custom::lifecycle::settle(self, moment);
         if let Err(status) = &answer
             && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch)
@@ -187,7 +191,7 @@ impl ApiServer {
             };
         }
         size::check(&object, request)?;
-        let object = self.custom.stored(object);
+        let object = self.in_storage_version(object)?;
         let partition = fields::index_value(&object);
         let sequence = moment.trace.next_sequence();
         let change = self.store.put(object, expected, partition, sequence).map_err(|refusal| match refusal {
@@ -197,7 +201,7 @@ impl ApiServer {
         })?;
         let code = if expected.is_none() { 201 } else { 200 };
         self.commit(change.clone(), code, request, moment);
-        Ok(custom::as_kind(change.object().clone(), &request.kind))
+        self.one_in_version_of(&request.kind, change.object().clone())
     }
 
     /// Takes an object out of the store, and records that.

@@ -24,11 +24,11 @@ pub fn get(server: &ApiServer, request: &Request) -> Result<Object, Status> {
     existing(server, request)
 }
 
-/// The object that a request is about, as it is kept.
+/// The object that a request is about, as it is kept, in the version of the request.
 pub fn existing(server: &ApiServer, request: &Request) -> Result<Object, Status> {
     let object = server.store.get(&request.kind, &request.key).cloned();
     let object = object.ok_or_else(|| Status::not_found(versions::kept(&request.kind), &request.key.name))?;
-    Ok(custom::as_kind(object, &request.kind))
+    server.one_in_version_of(&request.kind, object)
 }
 
 /// # Errors
@@ -52,25 +52,34 @@ pub fn list(server: &ApiServer, request: &Request) -> Result<List, Status> {
         Some(continuation) => Bound::Excluded(continuation.after.clone()),
         None => Bound::Included(Key::new(namespace.clone(), "")),
     };
-    let mut candidates = objects
+    let stored = objects
         .range((start, Bound::Unbounded))
         .map(|(_, object)| object)
         .take_while(|object| namespace.is_empty() || object.key.namespace == *namespace);
-    let selects = |object: &&Object| {
-        options.labels.matches(object.metadata().labels.as_ref())
-            && (options.fields.is_everything() || options.fields.matches(|path| fields::field(object, path)))
+    let (items, left) = if custom::has_converter(&request.kind) {
+        // Selectors are about the version that is asked for.
+        page(server.in_version_of(&request.kind, stored.cloned().collect())?.iter(), options)
+    } else {
+        page(stored, options)
     };
-    let items: Vec<Object> =
-        candidates.by_ref().filter(selects).take(options.limit.unwrap_or(usize::MAX)).cloned().collect();
     let is_everything = options.labels.is_everything() && options.fields.is_everything();
     let (mut continue_token, mut remaining) = (String::new(), None);
-    let left = if options.limit.is_some() { candidates.count() } else { 0 };
     if let Some(last) = items.last().filter(|_| left > 0) {
         // With selectors nobody knows how many of those that are left will be selected.
         remaining = is_everything.then_some(left);
         continue_token = Continuation::after(&last.key, revision, namespace).to_token();
     }
     Ok(List { kind: request.kind.clone(), revision, items, continue_token, remaining })
+}
+
+/// The first of these that are selected, as many as are wanted, and how many are left.
+fn page<'a>(mut candidates: impl Iterator<Item = &'a Object>, options: &Options) -> (Vec<Object>, usize) {
+    let selects = |object: &&Object| {
+        options.labels.matches(object.metadata().labels.as_ref())
+            && (options.fields.is_everything() || options.fields.matches(|path| fields::field(object, path)))
+    };
+    let items = candidates.by_ref().filter(selects).take(options.limit.unwrap_or(usize::MAX)).cloned().collect();
+    (items, if options.limit.is_some() { candidates.count() } else { 0 })
 }
 
 /// The revision that a first page is asked at; `None` for the present.

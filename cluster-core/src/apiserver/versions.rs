@@ -11,6 +11,8 @@ use crate::api::kind::{DecodeError, KindRef};
 use crate::api::kinds;
 use crate::api::object::Object;
 use crate::api::request::{Request, Response};
+use crate::api::status::Status;
+use crate::apiserver::ApiServer;
 use crate::apiserver::custom;
 use crate::apiserver::strategies;
 use crate::apiserver::validation::field::Causes;
@@ -50,20 +52,27 @@ pub fn present(object: Object, kind: &KindRef) -> Object {
 }
 
 /// The same for an answer.
-pub fn present_response(response: Response, kind: &KindRef) -> Response {
+///
+/// # Errors
+/// 500 if a program that has to convert custom resources does not.
+pub fn present_response(server: &ApiServer, response: Response, kind: &KindRef) -> Result<Response, Status> {
     if kept(kind) == kind && kind.definition.is_none() {
-        return response;
+        return Ok(response);
     }
-    match response {
+    Ok(match response {
         Response::Object(mut answer) => {
             answer.object = present(answer.object, kind);
             Response::Object(answer)
+        }
+        Response::List(mut list) if kind.definition.is_some() => {
+            list.items = server.in_version_of(kind, list.items)?;
+            Response::List(list)
         }
         Response::List(mut list) => {
             list.items = list.items.into_iter().map(|object| present(object, kind)).collect();
             Response::List(list)
         }
-    }
+    })
 }
 
 /// What is wrong with an object by the rules of a version that has some of its own.

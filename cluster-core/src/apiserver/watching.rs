@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use crate::api::object::Object;
 use crate::api::request::{Options, Request};
 use crate::api::status::{Cause, Status};
-use crate::apiserver::{ApiServer, access, fields, read, versions};
+use crate::apiserver::{ApiServer, access, custom, fields, read, versions};
 use crate::store::Store;
-use crate::watch::{EventType, TooOld, Watcher};
+use crate::watch::{EventType, TooOld, WatchEvent, Watcher};
 
 /// What a client hears of.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub enum Batch {
 pub struct OpenWatch {
     pub watcher: Watcher,
     pub bookmarks: bool,
+    /// What is selected of a kind whose versions a program converts: it selects in the version that is asked for.
+    selection: Option<Watcher>,
     initial: VecDeque<Told>,
     /// Why there is nothing to tell.
     too_old: Option<TooOld>,
@@ -64,13 +66,23 @@ impl ApiServer {
         watcher.fields = options.fields.clone();
         let mut initial = VecDeque::new();
         read::reached(revision, &self.store)?;
+        let selection = custom::has_converter(&request.kind).then(|| watcher.clone());
+        if selection.is_some() {
+            (watcher.labels, watcher.fields) = Default::default();
+        }
         if options.send_initial_events.unwrap_or(revision == 0) {
-            for object in self.store.list(&request.kind, &request.key.namespace) {
-                if watcher.selects(object) {
-                    let object = versions::present(object.clone(), &request.kind);
-                    initial.push_back(Told::Event(EventType::Added, object));
+            let stored = self.store.list(&request.kind, &request.key.namespace);
+            let chosen: Vec<Object> = match &selection {
+                Some(selection) => {
+                    let seen = self.in_version_of(&request.kind, stored.cloned().collect())?;
+                    seen.into_iter().filter(|object| selection.selects(object)).collect()
                 }
-            }
+                None => {
+                    let selected = stored.filter(|object| watcher.selects(object));
+                    selected.map(|object| versions::present(object.clone(), &request.kind)).collect()
+                }
+            };
+            initial.extend(chosen.into_iter().map(|object| Told::Event(EventType::Added, object)));
             if options.send_initial_events == Some(true) {
                 initial.push_back(Told::Bookmark { revision: current, initial: true });
             }
@@ -79,13 +91,13 @@ impl ApiServer {
         }
         let (told, compacted) = (watcher.revision, self.store.compacted());
         let too_old = (told < compacted).then_some(TooOld { requested: told, compacted });
-        Ok(OpenWatch { watcher, bookmarks: options.bookmarks, initial, too_old, told })
+        Ok(OpenWatch { watcher, bookmarks: options.bookmarks, selection, initial, too_old, told })
     }
 }
 
 impl OpenWatch {
     /// What there is to tell now, at most `events_max`.
-    pub fn next_batch(&mut self, store: &Store, events_max: usize) -> Batch {
+    pub fn next_batch(&mut self, server: &ApiServer, events_max: usize) -> Batch {
         if let Some(too_old) = &self.too_old {
             return Batch::End(expired(too_old));
         }
@@ -96,11 +108,13 @@ impl OpenWatch {
             events.push(told);
         }
         while events.len() < events_max {
-            match self.watcher.next(store) {
+            match self.watcher.next(&server.store) {
                 Ok(Some(event)) => {
-                    let object = versions::present(event.object, &self.watcher.kind);
-                    self.told = object.revision;
-                    events.push(Told::Event(event.event_type, object));
+                    self.told = event.object.revision;
+                    match self.present(event, server) {
+                        Ok(told) => events.extend(told),
+                        Err(status) => return Batch::End(status),
+                    }
                 }
                 Ok(None) => break,
                 Err(_) if !events.is_empty() => break,
@@ -108,6 +122,20 @@ impl OpenWatch {
             }
         }
         Batch::Events(events)
+    }
+
+    /// An event in the version that is asked for, if it concerns what is selected there.
+    fn present(&self, event: WatchEvent, server: &ApiServer) -> Result<Option<Told>, Status> {
+        let kind = &self.watcher.kind;
+        let Some(selection) = &self.selection else {
+            return Ok(Some(Told::Event(event.event_type, versions::present(event.object, kind))));
+        };
+        let seen = |object: &Option<Object>| {
+            object.as_ref().map(|object| server.one_in_version_of(kind, object.clone())).transpose()
+        };
+        let (before, after) = (seen(&event.change.before)?, seen(&event.change.after)?);
+        let passage = selection.passage(before.as_ref(), after.as_ref(), event.change.revision);
+        Ok(passage.map(|(event_type, object)| Told::Event(event_type, object)))
     }
 
     /// How far the watch has come, if everything that concerns it has been told and it is further than it was known.
@@ -282,7 +310,7 @@ mod tests {
             for _ in 0..4 {
                 swarm.writes();
                 let events_max = 1 + swarm.random.below(5) as usize;
-                let Batch::Events(events) = watch.next_batch(&swarm.server.store, events_max) else {
+                let Batch::Events(events) = watch.next_batch(&swarm.server, events_max) else {
                     panic!("nothing was compacted")
                 };
                 for told in events {
@@ -297,7 +325,7 @@ mod tests {
                     watch = swarm.server.open_watch(&request).unwrap();
                 }
             }
-            while let Batch::Events(events) = watch.next_batch(&swarm.server.store, 100)
+            while let Batch::Events(events) = watch.next_batch(&swarm.server, 100)
                 && !events.is_empty()
             {
                 for told in events {
@@ -313,12 +341,12 @@ mod tests {
         let mut swarm = Swarm::new(1);
         let request = swarm.request(Verb::List);
         let mut watch = swarm.server.open_watch(&request).unwrap();
-        watch.next_batch(&swarm.server.store, 100);
+        watch.next_batch(&swarm.server, 100);
         let namespace = Object::new::<Namespace>("", "later", Default::default());
         swarm.server.store.put(namespace, None, None, 1).unwrap();
         let revision = swarm.server.store.revision();
         swarm.server.store.compact(revision);
-        assert!(matches!(watch.next_batch(&swarm.server.store, 100), Batch::Events(events) if events.is_empty()));
+        assert!(matches!(watch.next_batch(&swarm.server, 100), Batch::Events(events) if events.is_empty()));
     }
 
     #[test]
@@ -332,7 +360,7 @@ mod tests {
         let revision = swarm.server.store.revision();
         swarm.server.store.compact(revision);
         let mut watch = swarm.server.open_watch(&request).unwrap();
-        let Batch::End(status) = watch.next_batch(&swarm.server.store, 10) else { panic!("history is gone") };
+        let Batch::End(status) = watch.next_batch(&swarm.server, 10) else { panic!("history is gone") };
         assert_eq!((status.code, status.reason), (410, "Expired"));
         assert_eq!(status.message, format!("too old resource version: 2 ({revision})"));
     }

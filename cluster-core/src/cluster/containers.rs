@@ -4,12 +4,15 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use serde_json::Value;
 
 use super::Cluster;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
+use crate::api::request::Request;
 use crate::api::status::Status;
 use crate::api::{Key, Name};
+use crate::apiserver::{Moment, admission};
 use crate::clock::Time;
 use crate::runtime::container::{Container, LogLine};
 use crate::runtime::http::Answer;
@@ -174,6 +177,19 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Whether those who are asked about connections to pods let this one be made. The request names pod and subresource,
+    /// `options` is what it asks for: `PodExecOptions`, `PodAttachOptions`, `PodPortForwardOptions`.
+    ///
+    /// # Errors
+    /// The refusal of a webhook, or that one could not be asked.
+    pub fn admit_connection(&mut self, request: &Request, options: &Value) -> Result<(), Status> {
+        let world = &mut self.world;
+        let mut moment = Moment { now: world.now, random: &mut world.random, trace: &mut world.trace };
+        admission::connect(&world.apiserver, request, options, &mut moment)
+    }
+}
+
 /// Connections to a pod's ports.
 impl Cluster {
     /// A pod that connections can be made to.
@@ -249,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::Config;
-    use crate::api::request::{Body, Request, Verb};
+    use crate::api::request::{Body, Verb};
 
     fn cluster(containers: serde_json::Value) -> (Cluster, Key) {
         let mut cluster = Cluster::new(Config::default());

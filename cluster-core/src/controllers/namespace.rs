@@ -1,9 +1,10 @@
 //! namespace-controller: empties a namespace that terminates, then lets it go.
 //! <https://kubernetes.io/docs/tasks/administer-cluster/namespaces/#deleting-a-namespace>
+//! Pods go first, so that nothing they stand on (a NetworkPolicy, a Secret) is gone while they run: KEP-5080.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{Namespace, NamespaceCondition};
+use k8s_openapi::api::core::v1::{Namespace, NamespaceCondition, Pod};
 
 use super::cache::View;
 use super::controller::{Controller, Plan, Watch};
@@ -43,8 +44,10 @@ impl Controller for NamespaceController {
         }
         let name = &namespace.key.name;
         let kinds: Vec<&KindRef> = view.kinds().iter().filter(|kind| is_content(kind)).collect();
+        let has_pods = view.list_of(Pod::kind(), name).next().is_some();
+        let is_turn = |kind: &&&KindRef| !has_pods || kind.slot == Pod::kind().slot;
         let left = |kind: &&&KindRef| view.list_of(kind, name).any(|object| !object.is_terminating());
-        for kind in kinds.iter().filter(left) {
+        for kind in kinds.iter().filter(is_turn).filter(left) {
             let mut request = Request::new(&"".into(), Verb::DeleteCollection, kind, Key::new(name.clone(), ""));
             request.options.propagation = Some(Propagation::Background);
             plan.write(request, "its namespace terminates");
@@ -53,7 +56,8 @@ impl Controller for NamespaceController {
             return plan;
         }
         let content: Vec<&Object> = kinds.iter().flat_map(|kind| view.list_of(kind, name)).collect();
-        let told = with_conditions(namespace, &content, view);
+        // What remains is counted once the pods are gone.
+        let told = with_conditions(namespace, if has_pods { &[] } else { &content }, view);
         if !told.same_status(namespace) {
             plan.update_status(told, "what is left in it has changed");
         }
@@ -194,6 +198,23 @@ mod tests {
         assert!(cluster.get::<Namespace>("", "team").is_none());
         let left = cluster.kinds().filter(|kind| kind.namespaced).map(|kind| cluster.list_of(kind, "team").count());
         assert_eq!(left.sum::<usize>(), 0);
+    }
+
+    #[test]
+    fn pods_go_before_what_they_stand_on() {
+        let mut cluster = with_map(&[]);
+        let pod = json!({"metadata": {"name": "p", "namespace": "team", "finalizers": ["test/hold"]},
+            "spec": {"containers": [{"name": "c", "image": "nginx"}]}});
+        create::<Pod>(&mut cluster, pod);
+        delete::<Namespace>(&mut cluster, "team").unwrap();
+        settle(&mut cluster);
+        assert!(cluster.get::<Pod>("team", "p").unwrap().is_terminating());
+        assert!(cluster.get::<ConfigMap>("team", "stuck").is_some());
+        let body = json!({"metadata": {"finalizers": null}});
+        let patch = crate::api::request::PatchType::Merge;
+        cluster.request(Request::patch(&user(), Pod::kind(), Key::new("team", "p"), patch, body)).unwrap();
+        settle(&mut cluster);
+        assert!(cluster.get::<Namespace>("", "team").is_none());
     }
 
     #[test]

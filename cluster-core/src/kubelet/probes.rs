@@ -190,8 +190,14 @@ fn make(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>
         let port = port(&http.port, spec)?;
         let path = http.path.as_deref().unwrap_or("/");
         let slash = if path.starts_with('/') { "" } else { "/" };
-        let url = format!("http://{ip}:{port}{slash}{path}");
+        let scheme = http.scheme.as_deref().unwrap_or("HTTP").to_lowercase();
+        let url = format!("{scheme}://{ip}:{port}{slash}{path}");
         return match container.http(port, path) {
+            Ok(_) if scheme == "https" && !container.speaks_tls() => {
+                Err(format!("Get \"{url}\": http: server gave HTTP response to HTTPS client"))
+            }
+            // What Go's server says to a client that speaks plainly.
+            Ok(_) if scheme == "http" && container.speaks_tls() => Err("HTTP probe failed with statuscode: 400".into()),
             Ok(answer) if answer.took >= seconds(probe.timeout_seconds, 1) => Err(format!(
                 "Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             )),

@@ -226,7 +226,7 @@ impl Network<'_> {
 }
 
 fn answer(container: &Container, port: u16, url: &Url, world: &World, way: &mut Way) -> Result<Reply, Failure> {
-    if url.tls {
+    if url.tls && !container.speaks_tls() {
         return Err(Failure::NotTls);
     }
     match container.http(port, &url.path) {

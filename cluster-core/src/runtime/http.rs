@@ -54,7 +54,12 @@ impl Container {
         }
     }
 
-    /// Sends a GET to this container.
+    /// True if what answers on its ports speaks TLS.
+    pub fn speaks_tls(&self) -> bool {
+        matches!(self.process.site(), Some((_, Site::Reviews(_))))
+    }
+
+    /// Sends a GET to this container, over TLS if it speaks that.
     pub fn http(&self, port: u16, path: &str) -> Result<Answer, Refused> {
         if !self.listens_on(port) {
             return Err(Refused);
@@ -66,6 +71,7 @@ impl Container {
             Some((_, Site::Page { root, .. })) if self.mounts.iter().any(|mount| mount.path == *root) => {
                 self.document(root, path.split('?').next().unwrap_or_default())
             }
+            Some((_, Site::Files)) => self.document("", path.split('?').next().unwrap_or_default()),
             Some((_, Site::Handlers(handlers))) => self.handle(handlers, port, path),
             // A file that somebody has put beside the pages of the image, or over one.
             Some((_, site @ Site::Page { root, .. })) => {
@@ -119,7 +125,9 @@ fn answer(site: &Site, path: &str, host: &str) -> Answer {
         Site::Netexec if matches!(place, "/" | "/healthz" | "/clientip") => ok(format!("NOW: {host}")),
         Site::Netexec if place == "/echo" => ok(query.strip_prefix("msg=").unwrap_or_default().into()),
         Site::Anything => ok(format!("Hello from {host}\n")),
-        Site::Page { .. } | Site::Netexec | Site::Handlers(_) => Answer::new(404, "404 Not Found\n"),
+        Site::Hostname => ok(host.into()),
+        Site::Reviews(_) => ok(if place == "/readyz" { "ok".into() } else { String::new() }),
+        Site::Page { .. } | Site::Netexec | Site::Files | Site::Handlers(_) => Answer::new(404, "404 Not Found\n"),
         // A reply that is no HTTP.
         Site::NotHttp => Answer::new(0, ""),
     }

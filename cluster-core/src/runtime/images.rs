@@ -102,6 +102,7 @@ const REGISTRIES: &[&str] = &[
 ];
 
 const SAYS_NO: &[&str] = &[
+    "404",
     "bad",
     "broken",
     "does-not-exist",
@@ -109,6 +110,7 @@ const SAYS_NO: &[&str] = &[
     "invalid",
     "missing",
     "no-such",
+    "non-existent",
     "nonexistent",
     "nope",
     "nosuch",

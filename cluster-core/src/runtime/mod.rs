@@ -1,6 +1,7 @@
 //! The container runtime of a machine: sandboxes, images, containers, and the programs in them. It knows no API objects.
 //! <https://kubernetes.io/docs/concepts/architecture/cri/>
 
+mod agnhost;
 pub mod container;
 pub mod files;
 pub mod host;
@@ -8,6 +9,7 @@ pub mod http;
 pub mod images;
 mod pressure;
 pub mod programs;
+mod reviews;
 pub mod shell;
 pub mod tar;
 mod udp;
@@ -459,6 +461,7 @@ impl Runtime {
         let sequence = self.record(&self.client, causes, &identity, ContainerPhase::Started, world);
         let events = vec![RuntimeEvent::Started { pod_uid: identity.pod_uid, container: handle, sequence }];
         self.run(handle, sequence.into(), world);
+        self.open_to_reviews(handle, world);
         events
     }
 
@@ -490,6 +493,7 @@ impl Runtime {
         world: &mut World,
     ) -> Vec<RuntimeEvent> {
         let now = world.now;
+        self.close_to_reviews(handle, world);
         let Some(container) = self.container_mut(handle).filter(|c| c.exit_code().is_none()) else {
             return Vec::new();
         };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use super::agnhost;
 use super::container::Config;
 use super::files::Files;
 use super::shell::{self, Script};
@@ -57,6 +58,12 @@ pub enum Site {
     Netexec,
     /// Anything is there, said by the container's name.
     Anything,
+    /// The container's name, wherever one asks.
+    Hostname,
+    /// The files of the container.
+    Files,
+    /// Over TLS, what an apiserver asks for.
+    Reviews(Arc<agnhost::Reviewer>),
     /// What these say; 404 for a path that none is about.
     Handlers(Vec<Handler>),
     /// It speaks another protocol.
@@ -391,8 +398,13 @@ impl Process {
             Does::Command => false,
         };
         let (asked_bytes, cores) = (memory_asked_for(&words), cores_asked_for(&words));
-        let itself =
-            |program: &Arc<Program>| Process { program: program.clone(), asked_bytes, cores, ..Process::default() };
+        let itself = |program: &Arc<Program>| {
+            let program = match program.image {
+                "agnhost" => agnhost::program(program, &words[command.len().min(1)..]),
+                _ => program.clone(),
+            };
+            Process { program, asked_bytes, cores, ..Process::default() }
+        };
         if runs_itself {
             return itself(program);
         }

@@ -213,7 +213,7 @@ pub fn watch(api: &mut dyn Api, request: Request, tell: Tell<'_>) -> Result<(), 
     loop {
         let Some(cluster) = api.cluster() else { return Ok(()) };
         let now = cluster.now();
-        match open.next_batch(cluster.store(), EVENTS_MAX) {
+        match open.next_batch(cluster.apiserver(), EVENTS_MAX) {
             Batch::Events(events) => {
                 for told in events {
                     if let Told::Event(event, object) = told {

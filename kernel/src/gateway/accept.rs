@@ -40,12 +40,12 @@ pub struct Wanted {
 
 const SERVED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// The first form of an Accept header that can be served; none or `*/*` means JSON.
+/// The first form of an Accept header that can be served; none or `*/*` means JSON. Not everything comes as a table.
 ///
 /// # Errors
 /// 406, with the media types that there are.
-pub fn negotiate(header: Option<&str>) -> Result<Wanted, Status> {
-    first(header, wanted)
+pub fn negotiate(header: Option<&str>, has_table: bool) -> Result<Wanted, Status> {
+    first(header, |range| wanted(range).filter(|wanted| has_table || wanted.form != Form::Table))
 }
 
 /// The same for `/api` and `/apis`, which also have a form with everything in one document: true if that is wanted.
@@ -125,13 +125,14 @@ mod tests {
 
     #[test]
     fn the_first_form_that_can_be_served_is_taken() {
-        let form = |header| negotiate(Some(header)).map(|wanted| wanted.form).map_err(|status| status.code);
+        let form = |header| negotiate(Some(header), true).map(|wanted| wanted.form).map_err(|status| status.code);
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         assert_eq!(form(table), Ok(Form::Table));
         assert_eq!(form("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"), Ok(Form::Metadata));
         assert_eq!(form("application/vnd.kubernetes.protobuf, */*"), Ok(Form::Whole));
         assert_eq!(form("application/json;as=Table;v=v9;g=meta.k8s.io,application/json"), Ok(Form::Whole));
         assert_eq!(form("text/html"), Err(406));
-        assert!(negotiate(None).is_ok());
+        assert!(negotiate(None, true).is_ok());
+        assert_eq!(negotiate(Some(table), false).map(|wanted| wanted.form).ok(), Some(Form::Whole));
     }
 }

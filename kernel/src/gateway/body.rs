@@ -224,7 +224,7 @@ fn yaml(bytes: &[u8]) -> Result<Parsed, String> {
     if !document.repeated.is_empty() {
         strict_errors.push(format!("yaml: unmarshal errors:\n  {}", document.repeated.join("\n  ")));
     }
-    Ok(Parsed { value: document.value, strict_errors })
+    Ok(Parsed { value: document.value, strict_errors, ..Parsed::default() })
 }
 
 fn unsupported() -> Status {

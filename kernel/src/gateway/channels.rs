@@ -1,6 +1,8 @@
 //! Several streams over one WebSocket, each message behind the number of its channel: exec, attach, port-forward.
 //! <https://kubernetes.io/docs/reference/using-api/api-concepts/> and KEP-4006 (`v5.channel.k8s.io`).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -8,11 +10,13 @@ use axum::http::Response as HttpResponse;
 use axum::http::request::Parts;
 use cluster_core::Cluster;
 use cluster_core::api::Key;
+use cluster_core::api::request::{Options, Request, Verb};
 use cluster_core::api::status::Status;
+use cluster_core::api::user::User;
 use cluster_core::cluster::containers::LogOptions;
 use serde_json::{Value, json};
 
-use super::handle::{Gateway, gone};
+use super::handle::{Gateway, gone, request_of};
 use super::live::Live;
 use super::query::Query;
 use super::route::Place;
@@ -39,9 +43,16 @@ pub async fn open(
     head: &mut Parts,
     place: &Place,
     query: &Query,
+    user: Arc<User>,
 ) -> Result<HttpResponse<Body>, Status> {
     let pod = pods::key(place);
     let live = gateway.live.clone();
+    let (asked, wanted) = (place.clone(), wanted(place, query));
+    let admit = move |cluster: &mut Cluster| {
+        let request = request_of(cluster, &asked, Verb::Create, "kube-apiserver".into(), Options::default())?;
+        cluster.admit_connection(&Request { user: Some(user), ..request }, &wanted)
+    };
+    live.ask(admit).await.map_err(gone)??;
     if place.subresource == "portforward" {
         let asked = pod.clone();
         let exists = move |cluster: &mut Cluster| cluster.running_pod(&asked).map(|_| ());
@@ -71,6 +82,29 @@ pub async fn open(
     Ok(upgrade(head, &PROTOCOLS).await?.on_upgrade(move |socket| async move {
         if attach { self::attach(socket, &live, order).await } else { exec(socket, &live, order).await }
     }))
+}
+
+/// What the connection is to be, as an object that webhooks are shown.
+fn wanted(place: &Place, query: &Query) -> Value {
+    if place.subresource == "portforward" {
+        // A client that tunnels SPDY names them later.
+        let ports = port_forward::ports(query).unwrap_or_default();
+        return json!({"kind": "PodPortForwardOptions", "apiVersion": "v1", "ports": ports});
+    }
+    let kind = if place.subresource == "attach" { "PodAttachOptions" } else { "PodExecOptions" };
+    let mut wanted = json!({"kind": kind, "apiVersion": "v1"});
+    for flag in ["stdin", "stdout", "stderr", "tty"] {
+        if query.is_true(flag) {
+            wanted[flag] = true.into();
+        }
+    }
+    if let Some(container) = query.get("container") {
+        wanted["container"] = container.into();
+    }
+    if kind == "PodExecOptions" {
+        wanted["command"] = query.all("command").collect();
+    }
+    wanted
 }
 
 async fn upgrade(head: &mut Parts, protocols: &[&'static str]) -> Result<WebSocketUpgrade, Status> {

@@ -62,7 +62,7 @@ pub fn nothing_there() -> HttpResponse<Body> {
 }
 
 fn wanted(head: &Parts, query: &Query) -> Result<Wanted, Status> {
-    let mut wanted = negotiate(text(&head.headers, header::ACCEPT))?;
+    let mut wanted = negotiate(text(&head.headers, header::ACCEPT), true)?;
     wanted.pretty = query.is_pretty();
     Ok(wanted)
 }

@@ -71,10 +71,10 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
     };
     match pods::stream(&place, &head.method) {
         Some(pods::Stream::Log) => return pods::log(gateway, &place, &query).await,
-        Some(pods::Stream::Channels) => return channels::open(gateway, &mut head, &place, &query).await,
+        Some(pods::Stream::Channels) => return channels::open(gateway, &mut head, &place, &query, user).await,
         None => {}
     }
-    let mut wanted = negotiate(text(&head.headers, header::ACCEPT))?;
+    let mut wanted = negotiate(text(&head.headers, header::ACCEPT), has_table(&place))?;
     if wanted.form == Form::Table {
         query.check_include_object()?;
     }
@@ -105,7 +105,7 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         let mut request = Request { user: Some(user), ..request_of(cluster, &place, verb, actor, options)? };
         if let Some(body) = body {
             let parsed = body.of_kind(&request.kind)?;
-            request.options.strict_errors = parsed.strict_errors;
+            (request.options.strict_errors, request.options.key_order) = (parsed.strict_errors, parsed.key_order);
             request.body = Body::Json(parsed.value);
         }
         if watch {
@@ -119,6 +119,12 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         Some(reply) => Ok(answer::reply(&request, reply, wanted, &query)),
         None => stream::watch(gateway.live.clone(), request, wanted, timeout, &query).await,
     }
+}
+
+/// Questions and orders are answered, but no row can be made of them.
+fn has_table(place: &Place) -> bool {
+    let is_order = matches!(place.subresource.as_str(), "binding" | "eviction" | "token");
+    !is_order && place.resource != "bindings" && !place.resource.ends_with("reviews")
 }
 
 pub fn gone(_: super::live::Gone) -> Status {

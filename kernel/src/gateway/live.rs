@@ -105,7 +105,7 @@ fn answered(mut waiting: Waiting, cluster: &Cluster) -> Option<Waiting> {
     if waiting.tell.is_closed() {
         return None;
     }
-    match waiting.watch.next_batch(cluster.store(), BATCH_EVENTS_MAX) {
+    match waiting.watch.next_batch(cluster.apiserver(), BATCH_EVENTS_MAX) {
         Batch::Events(events) if events.is_empty() => Some(waiting),
         batch => {
             let _ = waiting.tell.send((waiting.watch, batch));

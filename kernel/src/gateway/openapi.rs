@@ -93,7 +93,7 @@ pub async fn respond(
     query: &Query,
     path: &[&str],
 ) -> Result<HttpResponse<Body>, Status> {
-    accept::negotiate(text(&head.headers, header::ACCEPT))?;
+    accept::negotiate(text(&head.headers, header::ACCEPT), true)?;
     let kinds = |cluster: &mut Cluster| cluster.kinds().cloned().collect::<Vec<KindRef>>();
     let kinds = gateway.live.ask(kinds).await.map_err(gone)?;
     let documents = &gateway.openapi;

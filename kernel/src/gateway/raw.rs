@@ -48,7 +48,7 @@ impl Asked {
         let mut request = request_of(cluster, &place, verb, actor, options)?;
         if matches!(verb, Verb::Create | Verb::Update) {
             let parsed = body::object(JSON, bytes).of_kind(&request.kind)?;
-            request.options.strict_errors = parsed.strict_errors;
+            (request.options.strict_errors, request.options.key_order) = (parsed.strict_errors, parsed.key_order);
             request.body = Body::Json(parsed.value);
         }
         Ok(Asked { request, is_watch, timeout: query.timeout()?, query })

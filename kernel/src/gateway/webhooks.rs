@@ -1,12 +1,12 @@
-//! Calls admission webhooks over HTTP and HTTPS, for a cluster that has no network of its own.
+//! Calls webhooks over HTTP and HTTPS, for a cluster that has no network of its own.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook>
 
 use std::io;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode, Uri, header};
-use cluster_core::apiserver::admission::webhooks::{Call, Webhooks};
+use axum::http::{Request, Uri, header};
+use cluster_core::apiserver::callouts::{Call, Webhooks, refused};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -98,17 +98,10 @@ async fn exchange(
     let response = sender.send_request(request).await.map_err(|error| told(&error))?;
     let status = response.status();
     let bytes = to_bytes(Body::new(response.into_body()), ANSWER_BYTES_MAX).await.map_err(|error| told(&error))?;
-    match status {
-        status if status.is_success() => {
-            serde_json::from_slice(&bytes).map_err(|error| format!("couldn't read the answer: {error}"))
-        }
-        StatusCode::NOT_FOUND => Err("the server could not find the requested resource".into()),
-        status if status.is_server_error() => {
-            let text = String::from_utf8_lossy(&bytes);
-            Err(format!("an error on the server ({text:?}) has prevented the request from succeeding"))
-        }
-        _ => Err("the server rejected our request for an unknown reason".into()),
+    if status.is_success() {
+        return serde_json::from_slice(&bytes).map_err(|error| format!("couldn't read the answer: {error}"));
     }
+    Err(refused(status.as_u16(), &String::from_utf8_lossy(&bytes)))
 }
 
 #[cfg(test)]

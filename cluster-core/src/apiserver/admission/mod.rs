@@ -74,6 +74,8 @@ pub struct Attributes<'a> {
     pub operation: Operation,
     /// The object before an update; the object that a delete is about.
     pub old: Option<&'a Object>,
+    /// What a connection is asked for with: `PodExecOptions` and the like.
+    pub connects: Option<&'a serde_json::Value>,
     pub now: Time,
     pub random: &'a mut Random,
     /// What to tell the client beside the answer.
@@ -135,7 +137,8 @@ pub fn admit(
     let recalled = situation.as_ref().is_some_and(|situation| server.pod_specs.admitted.recall(object, situation));
     let (sent, metadata) = (object.spec_part().clone(), object.metadata_arc().clone());
     let (now, random) = (moment.now, &mut *moment.random);
-    let mut attributes = Attributes { server, request, operation, old, now, random, warnings, charges: Vec::new() };
+    let mut attributes =
+        Attributes { server, request, operation, old, connects: None, now, random, warnings, charges: Vec::new() };
     let mut shaped = None;
     for plugin in plugins_of(&request.kind) {
         let shapes = plugin.shapes_pod_specs();
@@ -166,7 +169,8 @@ pub fn validate(
 ) -> Result<(), Status> {
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let (now, random) = (moment.now, &mut *moment.random);
-    let mut attributes = Attributes { server, request, operation, old, now, random, warnings, charges: Vec::new() };
+    let mut attributes =
+        Attributes { server, request, operation, old, connects: None, now, random, warnings, charges: Vec::new() };
     plugins_of(&request.kind).iter().try_for_each(|plugin| plugin.validate(&mut attributes, object))?;
     let charges = attributes.charges;
     let is_taken = || operation == Operation::Create && server.store.get(&object.kind, &object.key).is_some();
@@ -198,9 +202,30 @@ pub fn validate_delete(
     moment: &mut Moment<'_>,
 ) -> Result<(), Status> {
     let (old, now, random) = (Some(object), moment.now, &mut *moment.random);
-    let mut attributes =
-        Attributes { server, request, operation: Operation::Delete, old, now, random, warnings, charges: Vec::new() };
+    let (operation, connects, charges) = (Operation::Delete, None, Vec::new());
+    let mut attributes = Attributes { server, request, operation, old, connects, now, random, warnings, charges };
     plugins_of(&request.kind).iter().try_for_each(|plugin| plugin.validate(&mut attributes, object))
+}
+
+/// Admission of a connection to a pod, which the request names. Webhooks alone look at these.
+pub fn connect(
+    server: &ApiServer,
+    request: &Request,
+    options: &serde_json::Value,
+    moment: &mut Moment<'_>,
+) -> Result<(), Status> {
+    let (now, random, mut warnings) = (moment.now, &mut *moment.random, Vec::new());
+    webhooks::connect(&mut Attributes {
+        server,
+        request,
+        operation: Operation::Connect,
+        old: None,
+        connects: Some(options),
+        now,
+        random,
+        warnings: &mut warnings,
+        charges: Vec::new(),
+    })
 }
 
 /// The plugins that look at a kind.

@@ -1,6 +1,7 @@
 //! What must hold of a CustomResourceDefinition beside its schemas, which stand in `structural.rs`.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/>
 
+use k8s_openapi::api::admissionregistration::v1::{ServiceReference, WebhookClientConfig};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionVersion, CustomResourceSubresources, CustomResourceValidation, SelectableField,
@@ -10,6 +11,7 @@ use serde_json::json;
 use super::selectable::{schema_at, steps};
 use super::structural;
 use crate::api::object::Object;
+use crate::apiserver::strategies::webhook;
 use crate::apiserver::validation::field::{Causes, Path};
 use crate::apiserver::validation::names;
 
@@ -51,7 +53,7 @@ pub fn validate(definition: &Object) -> Causes {
     check_names(&mut causes, &spec.names, &path.child("names"));
     shared(&mut causes, &spec.versions, &path);
     if let Some(conversion) = &spec.conversion {
-        check_conversion(&mut causes, conversion, spec.versions.len(), &path.child("conversion"));
+        check_conversion(&mut causes, conversion, &path.child("conversion"));
     }
     if spec.preserve_unknown_fields == Some(true) {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
@@ -184,26 +186,52 @@ fn check_names(causes: &mut Causes, of: &CustomResourceDefinitionNames, path: &P
     }
 }
 
-fn check_conversion(causes: &mut Causes, conversion: &CustomResourceConversion, versions: usize, path: &Path) {
+fn check_conversion(causes: &mut Causes, conversion: &CustomResourceConversion, path: &Path) {
     causes.required_one_of(&path.child("strategy"), Some(&conversion.strategy), &["None", "Webhook"]);
-    let webhook = path.child("webhookClientConfig");
-    match (&conversion.webhook, conversion.strategy.as_str()) {
-        (None, "Webhook") => causes.required(&webhook, "required when strategy is set to Webhook"),
-        (Some(_), "Webhook") if versions > 1 => {
-            let detail = "this cluster calls no conversion webhooks: serve one version, or use the strategy None";
-            causes.invalid(&path.child("strategy"), "Webhook", detail);
+    let (client_path, versions_path) = (path.child("webhookClientConfig"), path.child("conversionReviewVersions"));
+    let client = conversion.webhook.as_ref().and_then(|webhook| webhook.client_config.as_ref());
+    let versions = conversion.webhook.as_ref().map(|webhook| webhook.conversion_review_versions.as_slice());
+    let versions = versions.unwrap_or_default();
+    if conversion.strategy != "Webhook" {
+        let detail = "should not be set when strategy is not set to Webhook";
+        if client.is_some() {
+            causes.forbidden(&client_path, detail);
         }
-        (Some(hook), "Webhook") => {
-            let client = hook.client_config.as_ref();
-            if client.is_none_or(|client| client.url.is_some() == client.service.is_some()) {
-                causes.required(&webhook, "exactly one of url or service is required");
-            }
-            if hook.conversion_review_versions.is_empty() {
-                causes.required(&path.child("conversionReviewVersions"), "");
-            }
+        if !versions.is_empty() {
+            causes.forbidden(&versions_path, detail);
         }
-        (Some(_), _) => causes.forbidden(&webhook, "should not be set when strategy is not set to Webhook"),
-        (None, _) => {}
+        return;
+    }
+    match client {
+        None => causes.required(&client_path, "required when strategy is set to Webhook"),
+        Some(client) => {
+            // The same fields, in a type of another group.
+            let service = client.service.as_ref().map(|service| ServiceReference {
+                name: service.name.clone(),
+                namespace: service.namespace.clone(),
+                path: service.path.clone(),
+                port: service.port,
+            });
+            let (ca_bundle, url) = (client.ca_bundle.clone(), client.url.clone());
+            webhook::client_config(causes, &client_path, &WebhookClientConfig { ca_bundle, service, url });
+        }
+    }
+    review_versions(causes, &versions_path, versions);
+}
+
+fn review_versions(causes: &mut Causes, path: &Path, versions: &[String]) {
+    if versions.is_empty() {
+        return causes.required(path, "");
+    }
+    for (index, version) in versions.iter().enumerate() {
+        if versions[..index].contains(version) {
+            causes.invalid(&path.index(index), version.as_str(), "duplicate version");
+            continue;
+        }
+        causes.invalid_each(&path.index(index), version, names::dns_1035_label(version));
+    }
+    if !versions.iter().any(|version| matches!(version.as_str(), "v1" | "v1beta1")) {
+        causes.invalid(path, json!(versions), "must include at least one of v1, v1beta1");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kinds that CustomResourceDefinitions bring.
 //! <https://kubernetes.io/docs/concepts/extend-kubernetes/api-extension/custom-resources/>
 
+mod conversion;
 pub mod definition;
 mod expressions;
 pub mod formats;
@@ -32,6 +33,8 @@ pub struct Definition {
     versions: Vec<Version>,
     /// Which version is stored.
     storage: usize,
+    /// The program that makes one version of another.
+    converter: Option<conversion::Converter>,
 }
 
 /// One version of a custom kind.
@@ -175,14 +178,6 @@ impl CustomKinds {
     pub fn is_terminating(&self, kind: &KindRef) -> bool {
         self.entry(kind).is_some_and(|entry| entry.terminating)
     }
-
-    /// The object as it is stored: in the storage version, without what that does not know.
-    pub fn stored(&self, object: Object) -> Object {
-        match self.entry(&object.kind) {
-            Some(entry) => in_version(object, &entry.kinds[entry.definition.storage]),
-            None => object,
-        }
-    }
 }
 
 impl Entry {
@@ -200,9 +195,10 @@ impl Entry {
 
 impl Definition {
     fn of(object: &Object) -> Definition {
-        let versions = &object.spec::<CustomResourceDefinition>().versions;
-        let storage = versions.iter().position(|version| version.storage).unwrap_or(0);
-        Definition { versions: versions.iter().map(Version::of).collect(), storage }
+        let spec = object.spec::<CustomResourceDefinition>();
+        let storage = spec.versions.iter().position(|version| version.storage).unwrap_or(0);
+        let converter = spec.conversion.as_ref().and_then(conversion::Converter::of);
+        Definition { versions: spec.versions.iter().map(Version::of).collect(), storage, converter }
     }
 }
 
@@ -221,16 +217,31 @@ impl Version {
 }
 
 /// A stored object as a request for this kind sees it: what is missing gets the defaults of the version that it is
-/// stored in, and in another version it has only what that knows.
+/// stored in, and in another version it has only what that knows. What a program has to convert stays as it is: for that
+/// ask [`super::ApiServer::in_version_of`].
 pub fn as_kind(object: Object, kind: &KindRef) -> Object {
     let Some(place) = place(kind).filter(|_| !object.kind.is(kind)) else { return object };
-    let stored = place.definition.versions.iter().find(|version| *version.name == *object.kind.version);
+    if place.definition.converter.is_some() && object.kind.version != kind.version {
+        return object;
+    }
+    let value = completed(&object, &place.definition);
+    read(object, value, kind)
+}
+
+/// A program makes one version of this kind of another.
+pub fn has_converter(kind: &KindRef) -> bool {
+    place(kind).is_some_and(|place| place.definition.converter.is_some())
+}
+
+/// An object with what the version that it is in knows and adds.
+fn completed(object: &Object, definition: &Definition) -> Value {
+    let own = definition.versions.iter().find(|version| *version.name == *object.kind.version);
     let mut value = object.to_json();
-    if let Some(schema) = stored.and_then(|version| version.schema.as_ref()) {
+    if let Some(schema) = own.and_then(|version| version.schema.as_ref()) {
         schema::prune_resource(&mut value, schema, &mut Vec::new());
         schema::default(&mut value, schema);
     }
-    read(object, value, kind)
+    value
 }
 
 /// The object in another version: the fields that this knows.

@@ -44,6 +44,9 @@ pub fn json(kind: &KindRef, value: &Value, options: &Options) -> Result<(Object,
         .map_err(|error| unreadable(kind, kind, &format!("{}: {}", error.path, error.message)))?;
     let mut texts = options.strict_errors.clone();
     texts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    if custom_schema.is_none() && !options.key_order.is_empty() {
+        text::sort_faults(&mut texts, &options.key_order);
+    }
     match options.field_validation {
         FieldValidation::Ignore => kept(object).map(|object| (object, Vec::new())),
         FieldValidation::Strict if !texts.is_empty() => {

@@ -30,6 +30,8 @@ pub fn json_type(value: &Value) -> &'static str {
 pub struct Parsed {
     pub value: Value,
     pub strict_errors: Vec<String>,
+    /// The paths of all keys as the text has them, if one stands there twice.
+    pub key_order: Vec<String>,
 }
 
 struct Reader<'a> {
@@ -38,30 +40,53 @@ struct Reader<'a> {
     path: String,
     depth: usize,
     duplicates: Vec<String>,
+    /// The paths of all keys, if somebody wants to know.
+    keys: Option<Vec<String>>,
 }
 
 /// # Errors
 /// The first fault, in Go's words: `invalid character '}' looking for beginning of value`.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, String> {
-    let mut reader = Reader { bytes, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
+    let mut reader = Reader::new(bytes);
     let value = reader.value()?;
-    match reader.peek() {
-        None => {
-            let strict_errors = reader.duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
-            Ok(Parsed { value, strict_errors })
-        }
-        Some(_) => Err(reader.invalid("after top-level value")),
+    if reader.peek().is_some() {
+        return Err(reader.invalid("after top-level value"));
     }
+    let strict_errors: Vec<String> =
+        reader.duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    let key_order = if strict_errors.is_empty() { Vec::new() } else { key_order(bytes) };
+    Ok(Parsed { value, strict_errors, key_order })
+}
+
+fn key_order(bytes: &[u8]) -> Vec<String> {
+    let mut reader = Reader { keys: Some(Vec::new()), ..Reader::new(bytes) };
+    let _ = reader.value();
+    reader.keys.unwrap_or_default()
+}
+
+/// Puts faults into the order in which a reader of the text meets them.
+pub fn sort_faults(faults: &mut [String], key_order: &[String]) {
+    let place = |fault: &String| {
+        let (word, path) = fault.split_once(" field \"")?;
+        let path = path.strip_suffix('"')?;
+        let mut met = key_order.iter().enumerate().filter(|(_, key)| *key == path).map(|(index, _)| index);
+        if word == "duplicate" { met.nth(1) } else { met.next() }
+    };
+    faults.sort_by_cached_key(place);
 }
 
 /// The fault of the first value in a text that may go on after it, and how many bytes Go had read when it saw it.
 pub fn fault(bytes: &[u8]) -> Option<(usize, String)> {
-    let mut reader = Reader { bytes, at: 0, path: String::new(), depth: 0, duplicates: Vec::new() };
+    let mut reader = Reader::new(bytes);
     let problem = reader.value().err()?;
     Some((reader.at + 1, problem))
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, at: 0, path: String::new(), depth: 0, duplicates: Vec::new(), keys: None }
+    }
+
     /// The next byte that is no white space.
     fn peek(&mut self) -> Option<u8> {
         while matches!(self.next_here(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
@@ -135,6 +160,9 @@ impl Reader<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
+            if let Some(keys) = &mut self.keys {
+                keys.push(self.path.clone());
+            }
             let value = self.value()?;
             if fields.insert(key, value).is_some() && !self.duplicates.contains(&self.path) {
                 self.duplicates.push(self.path.clone());

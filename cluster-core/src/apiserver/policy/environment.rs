@@ -201,6 +201,7 @@ fn options(attributes: &Attributes<'_>) -> Json {
         Operation::Create => "CreateOptions",
         Operation::Update => "UpdateOptions",
         Operation::Delete => "DeleteOptions",
+        Operation::Connect => return Json::Null,
     };
     let mut options = json!({"apiVersion": "meta.k8s.io/v1", "kind": kind});
     let manager = &attributes.request.options.field_manager;

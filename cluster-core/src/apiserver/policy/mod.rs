@@ -33,6 +33,8 @@ pub enum Operation {
     Create,
     Update,
     Delete,
+    /// A connection to a pod: a command, a port.
+    Connect,
 }
 
 impl Operation {
@@ -41,6 +43,7 @@ impl Operation {
             Operation::Create => "CREATE",
             Operation::Update => "UPDATE",
             Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::selector::Selector;
 use crate::apiserver::cel::value::Value;
-use crate::apiserver::{ApiServer, custom};
+use crate::apiserver::ApiServer;
 
 /// The parameters, each of which the policy is evaluated with; one `None` if it takes none. An error is a text that
 /// says what can't be configured.
@@ -51,6 +51,6 @@ pub fn collect(
         let text = "no params found for policy binding with `Deny` parameterNotFoundAction";
         return Err(format!("failed to configure binding: {text}"));
     }
-    let value = |object: Object| Some(Value::from_json(&custom::as_kind(object, kind).to_json()));
-    Ok(found.into_iter().map(value).collect())
+    let found = server.in_version_of(kind, found).map_err(|status| status.message)?;
+    Ok(found.iter().map(|object| Some(Value::from_json(&object.to_json()))).collect())
 }

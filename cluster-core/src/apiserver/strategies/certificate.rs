@@ -118,6 +118,7 @@ impl Strategy for Rules {
 /// Takes over what an approver writes: the verdicts, and nothing else.
 pub fn approve(old: &Object, wanted: &Object, moment: &Moment<'_>) -> Result<Object, Status> {
     let mut new = old.clone();
+    new.set_metadata(wanted.metadata_arc().clone());
     let list = conditions(wanted).to_vec();
     new.status_mut::<CertificateSigningRequest>().conditions = (!list.is_empty()).then_some(list);
     stamp(old, &mut new, moment);

@@ -22,7 +22,11 @@ impl Strategy for Rules {
             spec.names.list_kind.get_or_insert_with(|| format!("{kind}List"));
         }
         let none = || CustomResourceConversion { strategy: "None".into(), ..Default::default() };
-        spec.conversion.get_or_insert_with(none);
+        let conversion = spec.conversion.get_or_insert_with(none);
+        let client = conversion.webhook.as_mut().and_then(|webhook| webhook.client_config.as_mut());
+        if let Some(service) = client.and_then(|client| client.service.as_mut()) {
+            service.port.get_or_insert(443);
+        }
     }
 
     /// A definition begins with no accepted names; see [`lifecycle::settle`].

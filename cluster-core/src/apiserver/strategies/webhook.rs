@@ -248,7 +248,8 @@ fn rule_resources(causes: &mut Causes, path: &Path, resources: &[String]) {
     }
 }
 
-fn client_config(causes: &mut Causes, path: &Path, client: &WebhookClientConfig) {
+/// Whom to call.
+pub fn client_config(causes: &mut Causes, path: &Path, client: &WebhookClientConfig) {
     match (&client.url, &client.service) {
         (None, None) | (Some(_), Some(_)) => {
             causes.required(path, "exactly one of url or service is required");

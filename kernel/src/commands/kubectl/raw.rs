@@ -84,7 +84,7 @@ fn watch(call: &mut Call<'_, '_>, asked: &Asked) -> Outcome {
     loop {
         let Some(cluster) = call.context.api.cluster() else { return Ok(()) };
         let is_over = cluster.now() >= end;
-        let text: String = match open.next_batch(cluster.store(), EVENTS_MAX) {
+        let text: String = match open.next_batch(cluster.apiserver(), EVENTS_MAX) {
             Batch::Events(events) => events.iter().map(|told| raw::event(&open, told)).collect(),
             Batch::End(status) => return Err(status.into()),
         };

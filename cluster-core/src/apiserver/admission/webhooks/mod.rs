@@ -12,18 +12,17 @@ use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
-    ValidatingWebhookConfiguration, WebhookClientConfig,
+    ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::core::v1::{Endpoints, Service};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use serde_json::Value;
 
 use super::Attributes;
-use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::api::status::Status;
 use crate::apiserver::ApiServer;
+use crate::apiserver::callouts::Target;
 
 pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;
@@ -31,41 +30,10 @@ pub use validating::ValidatingAdmissionWebhook;
 /// `timeoutSeconds` of a webhook that says nothing.
 const TIMEOUT_SECONDS: i32 = 10;
 
-/// The way to webhooks. The cluster has no network of its own: whoever runs it makes the calls, and each blocks the
-/// request that it is about.
-pub trait Webhooks: Send + Sync {
-    /// Sends an AdmissionReview and returns the one that comes back.
-    ///
-    /// # Errors
-    /// In words what went wrong, without the URL: `dial tcp 127.0.0.1:9443: connect: connection refused`.
-    fn call(&self, call: &Call) -> Result<Value, String>;
-}
-
-/// One question to one webhook.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// With the timeout as its query, as kube-apiserver sends it.
-    pub url: String,
-    /// Certificates in PEM by which the webhook is known; the system's if it is empty.
-    pub ca_bundle: Vec<u8>,
-    pub timeout: Duration,
-    /// An AdmissionReview of admission.k8s.io/v1.
-    pub review: Value,
-}
-
-/// For a cluster that nobody connects to a network.
-pub struct Unreachable;
-
-impl Webhooks for Unreachable {
-    fn call(&self, _: &Call) -> Result<Value, String> {
-        Err("dial tcp: network is unreachable".into())
-    }
-}
-
 /// What both kinds of webhooks say of themselves.
 struct Webhook<'a> {
     name: &'a str,
-    client: &'a WebhookClientConfig,
+    target: Target<'a>,
     rules: &'a [RuleWithOperations],
     namespace_selector: Option<&'a LabelSelector>,
     object_selector: Option<&'a LabelSelector>,
@@ -91,7 +59,7 @@ macro_rules! webhook {
                 let seconds = hook.timeout_seconds.unwrap_or(TIMEOUT_SECONDS).clamp(1, 30);
                 Webhook {
                     name: &hook.name,
-                    client: &hook.client_config,
+                    target: Target::from(&hook.client_config),
                     rules: hook.rules.as_deref().unwrap_or_default(),
                     namespace_selector: hook.namespace_selector.as_ref(),
                     object_selector: hook.object_selector.as_ref(),
@@ -124,6 +92,18 @@ fn validating(server: &ApiServer) -> impl Iterator<Item = Webhook<'_>> {
     hooks.map(Webhook::from)
 }
 
+/// Asks about a connection all that want to know of it; what they would change is not heeded.
+pub fn connect(attributes: &mut Attributes<'_>) -> Result<(), Status> {
+    let key = &attributes.request.key;
+    let pod = Object::new::<Pod>(&key.namespace, &key.name, Default::default());
+    for hook in mutating(attributes.server).chain(validating(attributes.server)) {
+        if hook.matches(attributes, &pod)? {
+            hook.ask(attributes, Some(&pod))?;
+        }
+    }
+    Ok(())
+}
+
 impl Webhook<'_> {
     /// Asks the webhook; `None` where it may fail and did. `object` is absent when one is deleted.
     fn ask(&self, attributes: &mut Attributes<'_>, object: Option<&Object>) -> Result<Option<review::Answer>, Status> {
@@ -143,56 +123,15 @@ impl Webhook<'_> {
             return Err(Failure::Refusal(Box::new(Status::bad_request(message))));
         }
         let uid = attributes.random.uuid();
-        let url = self.url();
-        let failed = |error: String| Failure::Call(format!("failed to call webhook: Post \"{url}\": {error}"));
-        self.check_service(attributes.server).map_err(failed)?;
-        let call = Call {
-            url: url.clone(),
-            ca_bundle: self.client.ca_bundle.as_ref().map(|bundle| bundle.0.clone()).unwrap_or_default(),
-            timeout: self.timeout,
-            review: review::question(attributes, object, &uid),
-        };
-        let answer = attributes.server.webhooks.call(&call).map_err(failed)?;
+        let question = review::question(attributes, object, &uid);
+        let answer = self.target.post(attributes.server, self.timeout, question);
+        let answer = answer.map_err(|error| Failure::Call(format!("failed to call webhook: {error}")))?;
         let answer = review::read(&answer, &uid)
             .map_err(|error| Failure::Call(format!("received invalid webhook response: {error}")))?;
         attributes.warnings.extend(answer.warnings.iter().cloned());
         match answer.refusal(self.name) {
             Some(status) => Err(Failure::Refusal(Box::new(status))),
             None => Ok(answer),
-        }
-    }
-
-    fn url(&self) -> String {
-        let base = match (&self.client.url, &self.client.service) {
-            (Some(url), _) => url.clone(),
-            (None, Some(service)) => {
-                let path = service.path.as_deref().unwrap_or_default();
-                let slash = if path.starts_with('/') { "" } else { "/" };
-                let port = service.port.unwrap_or(443);
-                format!("https://{}.{}.svc:{port}{slash}{path}", service.name, service.namespace)
-            }
-            (None, None) => String::new(),
-        };
-        let sign = if base.contains('?') { '&' } else { '?' };
-        format!("{base}{sign}timeout={}s", self.timeout.as_secs())
-    }
-
-    /// Containers of this cluster are no processes: none of them can answer for a Service.
-    fn check_service(&self, server: &ApiServer) -> Result<(), String> {
-        let (None, Some(service)) = (&self.client.url, &self.client.service) else { return Ok(()) };
-        let (key, name) = (Key::new(service.namespace.as_str(), service.name.as_str()), &service.name);
-        if server.store.get(Service::kind(), &key).is_none() {
-            return Err(format!("service \"{name}\" not found"));
-        }
-        let subsets =
-            server.store.get(Endpoints::kind(), &key).and_then(|all| all.spec::<Endpoints>().subsets.as_ref());
-        let address = subsets.into_iter().flatten().find_map(|subset| {
-            let address = subset.addresses.as_ref()?.first()?;
-            Some(format!("{}:{}", address.ip, subset.ports.as_ref()?.first()?.port))
-        });
-        match address {
-            None => Err(format!("no endpoints available for service \"{name}\"")),
-            Some(address) => Err(format!("dial tcp {address}: connect: connection refused")),
         }
     }
 }

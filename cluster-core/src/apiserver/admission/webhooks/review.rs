@@ -24,9 +24,12 @@ pub struct Answer {
 pub fn question(attributes: &Attributes<'_>, object: Option<&Object>, uid: &str) -> Value {
     let request = attributes.request;
     let about = object.or(attributes.old);
-    let kind = json!({
-        "group": &*request.kind.group, "version": &*request.kind.version, "kind": &*request.kind.kind,
-    });
+    let kind = match attributes.connects {
+        Some(options) => json!({"group": "", "version": "v1", "kind": options["kind"]}),
+        None => json!({
+            "group": &*request.kind.group, "version": &*request.kind.version, "kind": &*request.kind.kind,
+        }),
+    };
     let resource = json!({
         "group": &*request.kind.group, "version": &*request.kind.version, "resource": &*request.kind.resource,
     });
@@ -39,7 +42,7 @@ pub fn question(attributes: &Attributes<'_>, object: Option<&Object>, uid: &str)
         "requestResource": resource,
         "operation": attributes.operation.as_str(),
         "userInfo": user_info(attributes),
-        "object": json_of(object),
+        "object": attributes.connects.cloned().unwrap_or_else(|| json_of(object)),
         "oldObject": json_of(attributes.old),
         "dryRun": request.options.dry_run,
         "options": options(attributes),
@@ -70,6 +73,7 @@ fn options(attributes: &Attributes<'_>) -> Value {
         (Operation::Delete, _) => "DeleteOptions",
         (Operation::Update, Verb::Patch(_)) => "PatchOptions",
         (Operation::Update, _) => "UpdateOptions",
+        (Operation::Connect, _) => return Value::Null,
     };
     let mut options = json!({"apiVersion": "meta.k8s.io/v1", "kind": kind});
     let sent = &attributes.request.options;

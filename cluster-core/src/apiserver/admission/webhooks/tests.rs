@@ -5,11 +5,11 @@ use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Call, Webhooks};
 use crate::api::kind::Resource;
 use crate::api::object::Object;
 use crate::api::request::{Request, Response};
 use crate::api::status::Status;
+use crate::apiserver::callouts::{Call, Webhooks};
 use crate::{Cluster, Config};
 
 /// Answers as it is told, and remembers what it was asked.

@@ -18,7 +18,7 @@ pub fn whole(groups: &[Group<'_>]) -> Value {
             }
             let schemas = document.get_mut("components").and_then(|components| components.get_mut("schemas"));
             if let Some(Value::Object(more)) = schemas.map(Value::take) {
-                definitions.extend(more.into_iter().map(|(name, schema)| (name, self::schema(schema))));
+                definitions.extend(more.into_iter().map(|(name, schema)| (name, definition(schema))));
             }
         }
     }
@@ -32,6 +32,15 @@ pub fn whole(groups: &[Group<'_>]) -> Value {
         }},
         "security": [{"BearerToken": []}],
     })
+}
+
+/// A resource that may have any field is told of by its kind alone, or kubectl would refuse the fields that are not told.
+fn definition(value: Value) -> Value {
+    const KIND: &str = "x-kubernetes-group-version-kind";
+    match (value.get(KIND), value.get("x-kubernetes-preserve-unknown-fields")) {
+        (Some(kind), Some(Value::Bool(true))) => json!({"type": "object", KIND: kind}),
+        _ => schema(value),
+    }
 }
 
 /// Without what 2.0 can't say: alternatives, null.
