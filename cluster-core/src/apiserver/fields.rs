@@ -26,7 +26,6 @@ pub fn index_value(object: &Object) -> Option<Name> {
 
 /// The paths that can be selected on, beside metadata.name and metadata.namespace.
 fn paths(kind: &KindRef) -> &'static [&'static str] {
-    let kind = super::versions::kept(kind);
     match (&*kind.group, &*kind.kind) {
         ("", "Pod") => &[
             "spec.nodeName",
@@ -185,5 +184,10 @@ mod tests {
             assert_eq!(field(&event, path).as_deref(), Some("test-controller"), "{path}");
         }
         assert_eq!(field(&event, "involvedObject.name"), field(&event, "regarding.name"));
+        let may_select =
+            |kind: &KindRef, path: &str| check(kind, &FieldSelector::parse(&format!("{path}=x")).unwrap()).is_ok();
+        let (old, new) = (KindRef::of::<Event>(), KindRef::of::<k8s_openapi::api::events::v1::Event>());
+        assert_eq!((may_select(old, "source"), may_select(new, "source")), (true, false));
+        assert_eq!((may_select(old, "reportingController"), may_select(new, "reportingController")), (false, true));
     }
 }

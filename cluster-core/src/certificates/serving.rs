@@ -41,7 +41,9 @@ fn has_signed(authority: &X509Certificate<'_>, signed: &X509Certificate<'_>) -> 
     let key = |certificate: &X509Certificate<'_>, of_issuer: bool| {
         certificate.iter_extensions().find_map(|extension| match extension.parsed_extension() {
             ParsedExtension::SubjectKeyIdentifier(id) if !of_issuer => Some(id.0.to_vec()),
-            ParsedExtension::AuthorityKeyIdentifier(id) if of_issuer => id.key_identifier.as_ref().map(|id| id.0.to_vec()),
+            ParsedExtension::AuthorityKeyIdentifier(id) if of_issuer => {
+                id.key_identifier.as_ref().map(|id| id.0.to_vec())
+            }
             _ => None,
         })
     };

@@ -106,8 +106,7 @@ fn restored(original: &Value, mut converted: Value, api_version: &str) -> Result
     if kind != expected {
         return wrong(format!("invalid kind (expected {expected}, received {kind})"));
     }
-    for (name, pointer) in
-        [("name", "/metadata/name"), ("namespace", "/metadata/namespace"), ("UID", "/metadata/uid")]
+    for (name, pointer) in [("name", "/metadata/name"), ("namespace", "/metadata/namespace"), ("UID", "/metadata/uid")]
     {
         let (before, after) = (text(original, pointer), text(&converted, pointer));
         if before != after {
@@ -174,12 +173,7 @@ impl ApiServer {
         }
     }
 
-    fn converted(
-        &self,
-        converter: &Converter,
-        kind: &KindRef,
-        objects: Vec<Object>,
-    ) -> Result<Vec<Object>, Status> {
+    fn converted(&self, converter: &Converter, kind: &KindRef, objects: Vec<Object>) -> Result<Vec<Object>, Status> {
         let Some(place) = place(kind) else { return Ok(objects) };
         let is_other = |object: &&Object| object.kind.version != kind.version;
         let values: Vec<Value> =
@@ -210,4 +204,136 @@ fn with_texts_of(value: Value, original: Object, kind: &KindRef) -> Object {
         (metadata.labels, metadata.annotations) = (labels, annotations);
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+    use super::*;
+    use crate::api::Key;
+    use crate::api::kind::Resource;
+    use crate::api::request::{Body, PatchType, Request, Response, Verb};
+    use crate::api::selector::FieldSelector;
+    use crate::apiserver::callouts::{Call, Webhooks};
+    use crate::apiserver::watching::{Batch, Told};
+    use crate::{Cluster, Config};
+
+    /// `spec.size` of v1 is `spec.length` of v2.
+    struct Tailor;
+
+    impl Webhooks for Tailor {
+        fn call(&self, call: &Call) -> Result<Value, String> {
+            let request = &call.review["request"];
+            let convert = |object: &Value| {
+                let mut object = object.clone();
+                object["apiVersion"] = request["desiredAPIVersion"].clone();
+                if let Some(Value::Object(spec)) = object.get_mut("spec") {
+                    for (from, to) in [("size", "length"), ("length", "size")] {
+                        if let Some(value) = spec.remove(from) {
+                            spec.insert(to.to_owned(), value);
+                            break;
+                        }
+                    }
+                }
+                object
+            };
+            let objects: Vec<Value> = request["objects"].as_array().unwrap().iter().map(convert).collect();
+            let response = json!({"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}});
+            Ok(json!({"apiVersion": call.review["apiVersion"], "kind": "ConversionReview", "response": response}))
+        }
+    }
+
+    fn shirts() -> Cluster {
+        let mut cluster = Cluster::new(Config { nodes: 0, ..Config::default() });
+        cluster.set_webhooks(Arc::new(Tailor));
+        let version = |name: &str, field: &str| {
+            let spec = json!({"type": "object", "properties": {field: {"type": "integer"}}});
+            json!({"name": name, "served": true, "storage": name == "v1",
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+                "selectableFields": [{"jsonPath": format!(".spec.{field}")}]})
+        };
+        let webhook = json!({"clientConfig": {"url": "https://tailor/"}, "conversionReviewVersions": ["v1"]});
+        let definition = json!({"metadata": {"name": "shirts.example.com"}, "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "shirts", "kind": "Shirt"},
+            "versions": [version("v1", "size"), version("v2", "length")],
+            "conversion": {"strategy": "Webhook", "webhook": webhook},
+        }});
+        let definition = Object::from_json(CustomResourceDefinition::kind(), definition).unwrap();
+        cluster.request(Request::create(&"kubectl".into(), definition)).unwrap();
+        cluster
+    }
+
+    fn ask(cluster: &mut Cluster, version: &str, verb: Verb, body: Value) -> Result<Value, Status> {
+        let kind = cluster.kind(&format!("example.com/{version}"), "Shirt").unwrap().clone();
+        let request = Request::new(&"kubectl".into(), verb, &kind, Key::new("default", "a"));
+        match cluster.request(Request { body: Body::Json(body), ..request })? {
+            Response::Object(answer) => Ok(answer.object.to_json()),
+            Response::List(_) => panic!("one object"),
+        }
+    }
+
+    fn shirt(version: &str, spec: Value) -> Value {
+        json!({"apiVersion": format!("example.com/{version}"), "kind": "Shirt", "metadata": {"name": "a"}, "spec": spec})
+    }
+
+    #[test]
+    fn every_version_is_read_and_written_by_way_of_the_stored_one() {
+        let mut cluster = shirts();
+        let made = ask(&mut cluster, "v2", Verb::Create, shirt("v2", json!({"length": 40}))).unwrap();
+        assert_eq!((&made["apiVersion"], &made["spec"]), (&json!("example.com/v2"), &json!({"length": 40})));
+        let older = ask(&mut cluster, "v1", Verb::Get, Value::Null).unwrap();
+        assert_eq!(older["spec"], json!({"size": 40}));
+        let patch = json!({"spec": {"length": 42}, "metadata": {"labels": {"fit": "slim"}}});
+        let newer = ask(&mut cluster, "v2", Verb::Patch(PatchType::Merge), patch).unwrap();
+        assert_eq!(newer["spec"], json!({"length": 42}));
+        let older = ask(&mut cluster, "v1", Verb::Get, Value::Null).unwrap();
+        assert_eq!((&older["spec"]["size"], &older["metadata"]["labels"]["fit"]), (&json!(42), &json!("slim")));
+    }
+
+    #[test]
+    fn lists_and_watches_select_in_the_version_that_is_asked_for() {
+        let mut cluster = shirts();
+        ask(&mut cluster, "v1", Verb::Create, shirt("v1", json!({"size": 40}))).unwrap();
+        let kind = cluster.kind("example.com/v2", "Shirt").unwrap().clone();
+        let mut request = Request::new(&"kubectl".into(), Verb::List, &kind, Key::new("default", ""));
+        request.options.fields = FieldSelector::parse("spec.length=40").unwrap();
+        let Response::List(list) = cluster.request(request.clone()).unwrap() else { panic!("a list") };
+        assert_eq!(list.items[0].to_json()["spec"], json!({"length": 40}));
+        request.verb = Verb::Watch;
+        let mut watch = cluster.open_watch(&request).unwrap();
+        let mut told = |cluster: &Cluster| {
+            let Batch::Events(events) = watch.next_batch(cluster.apiserver(), 10) else { panic!("it goes on") };
+            events
+                .iter()
+                .map(|told| match told {
+                    Told::Event(event, object) => format!("{event:?} {}", object.to_json()["spec"]),
+                    Told::Bookmark { .. } => "bookmark".into(),
+                })
+                .collect::<Vec<String>>()
+        };
+        assert_eq!(told(&cluster), ["Added {\"length\":40}"]);
+        ask(&mut cluster, "v1", Verb::Patch(PatchType::Merge), json!({"spec": {"size": 41}})).unwrap();
+        assert_eq!(told(&cluster), ["Deleted {\"length\":40}"]);
+    }
+
+    #[test]
+    fn who_converts_nothing_is_told_of() {
+        let mut cluster = shirts();
+        ask(&mut cluster, "v1", Verb::Create, shirt("v1", json!({"size": 40}))).unwrap();
+        cluster.set_webhooks(Arc::new(crate::apiserver::callouts::Unreachable));
+        let status = ask(&mut cluster, "v2", Verb::Get, Value::Null).unwrap_err();
+        assert_eq!(
+            (status.code, status.message.as_str()),
+            (
+                500,
+                "conversion webhook for example.com/v1, Kind=Shirt failed: Post \"https://tailor/?timeout=30s\": dial tcp: \
+                 network is unreachable"
+            )
+        );
+        assert!(ask(&mut cluster, "v1", Verb::Get, Value::Null).is_ok());
+    }
 }

@@ -244,6 +244,13 @@ fn completed(object: &Object, definition: &Definition) -> Value {
     value
 }
 
+/// Takes away what the version of a custom kind does not know.
+pub fn prune(kind: &KindRef, value: &mut Value) {
+    if let Some(schema) = version(kind).and_then(|version| version.schema.as_ref()) {
+        schema::prune_resource(value, schema, &mut Vec::new());
+    }
+}
+
 /// The object in another version: the fields that this knows.
 fn in_version(mut object: Object, kind: &KindRef) -> Object {
     if object.kind.version == kind.version {
@@ -255,9 +262,7 @@ fn in_version(mut object: Object, kind: &KindRef) -> Object {
 }
 
 fn read(object: Object, mut value: Value, kind: &KindRef) -> Object {
-    if let Some(schema) = version(kind).and_then(|version| version.schema.as_ref()) {
-        schema::prune_resource(&mut value, schema, &mut Vec::new());
-    }
+    prune(kind, &mut value);
     match Object::from_json(kind, value) {
         Ok(mut read) => {
             read.set_metadata(object.metadata_arc().clone());

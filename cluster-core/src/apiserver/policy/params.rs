@@ -6,8 +6,8 @@ use k8s_openapi::api::admissionregistration::v1::{ParamKind, ParamRef};
 use crate::api::Key;
 use crate::api::object::Object;
 use crate::api::selector::Selector;
-use crate::apiserver::cel::value::Value;
 use crate::apiserver::ApiServer;
+use crate::apiserver::cel::value::Value;
 
 /// The parameters, each of which the policy is evaluated with; one `None` if it takes none. An error is a text that
 /// says what can't be configured.

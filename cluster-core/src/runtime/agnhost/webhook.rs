@@ -150,7 +150,8 @@ fn has_container(request: &Value, list: &str, name: &str) -> bool {
 
 fn add_init_container(request: &Value) -> Value {
     const NAME: &str = "webhook-added-init-container";
-    if text(request, "/object/metadata/name") != "webhook-to-be-mutated" || has_container(request, "initContainers", NAME)
+    if text(request, "/object/metadata/name") != "webhook-to-be-mutated"
+        || has_container(request, "initContainers", NAME)
     {
         return allowed();
     }
@@ -175,7 +176,8 @@ fn data(request: &Value, what: &str, unwanted: &str) -> Value {
 /// One webhook after the other leaves its mark.
 fn next_stage(request: &Value) -> Value {
     let says = |key: &str| text(request, &format!("/object/data/{key}")) == "yes";
-    let mark = |stage: u8| patched(json!([{"op": "add", "path": format!("/data/mutation-stage-{stage}"), "value": "yes"}]));
+    let mark =
+        |stage: u8| patched(json!([{"op": "add", "path": format!("/data/mutation-stage-{stage}"), "value": "yes"}]));
     match (says("mutation-stage-1"), says("mutation-start")) {
         (true, _) => mark(2),
         (false, true) => mark(1),
@@ -253,7 +255,8 @@ mod tests {
 
     #[test]
     fn a_review_is_answered_by_its_path() {
-        let request = json!({"uid": "1", "operation": "CREATE", "object": {"data": {"webhook-e2e-test": "webhook-disallow"}}});
+        let request =
+            json!({"uid": "1", "operation": "CREATE", "object": {"data": {"webhook-e2e-test": "webhook-disallow"}}});
         let reply = ask("webhook", "/configmaps", request.clone());
         let expected = json!({"uid": "1", "allowed": false,
             "status": {"reason": "the configmap contains unwanted key and value"}});

@@ -5,6 +5,7 @@ use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::status::Status;
 use crate::apiserver::admission::{Attributes, Operation, Plugin};
+use crate::apiserver::custom;
 use crate::apiserver::strategy::strategy;
 
 pub struct MutatingAdmissionWebhook;
@@ -56,6 +57,7 @@ fn change(hook: &Webhook<'_>, attributes: &mut Attributes<'_>, object: &mut Obje
     let patch: json_patch::Patch = serde_json::from_str(&patch).map_err(|error| failed(&error))?;
     let mut json = object.to_json();
     json_patch::patch(&mut json, &patch).map_err(|error| failed(&error))?;
+    custom::prune(&object.kind, &mut json);
     let mut changed = Object::from_json(&object.kind, json).map_err(|error| failed(&error.message))?;
     strategy(&object.kind).default(&mut changed);
     let is_changed = !changed.same(object);
