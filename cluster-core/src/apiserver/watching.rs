@@ -36,7 +36,7 @@ pub struct OpenWatch {
     pub watcher: Watcher,
     pub bookmarks: bool,
     /// What is selected of a kind whose versions a program converts: it selects in the version that is asked for.
-    selection: Option<Watcher>,
+    selection: Option<Box<Watcher>>,
     initial: VecDeque<Told>,
     /// Why there is nothing to tell.
     too_old: Option<TooOld>,
@@ -66,7 +66,7 @@ impl ApiServer {
         watcher.fields = options.fields.clone();
         let mut initial = VecDeque::new();
         read::reached(revision, &self.store)?;
-        let selection = custom::has_converter(&request.kind).then(|| watcher.clone());
+        let selection = custom::has_converter(&request.kind).then(|| Box::new(watcher.clone()));
         if selection.is_some() {
             (watcher.labels, watcher.fields) = Default::default();
         }
