@@ -15,6 +15,7 @@ pub mod events;
 pub mod faults;
 pub mod go_json;
 pub mod kubelet;
+pub mod listeners;
 mod map;
 pub mod network;
 pub mod node_selection;

@@ -12,6 +12,7 @@ use crate::controllers::runner;
 use crate::events::EventNote;
 use crate::events::Recorder;
 use crate::faults::{Effect, Faults};
+use crate::listeners::Listeners;
 use crate::random::Random;
 use crate::trace::{Actor, Causes, Sequence, Trace, What};
 use crate::watch::{WatchEvent, Watcher};
@@ -234,6 +235,11 @@ impl World {
 
     fn note_refusal(&mut self, request: &Request, status: &Status) {
         crate::apiserver::record_refusal(&mut self.trace, self.now, request, status);
+    }
+
+    /// The programs in containers that the apiserver can ask.
+    pub fn listeners(&mut self) -> &mut Listeners {
+        &mut self.apiserver.listeners
     }
 
     /// Records an Event about an object, through the apiserver.

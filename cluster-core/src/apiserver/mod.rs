@@ -42,6 +42,7 @@ use crate::api::request::{Answer, Request, Response, Verb};
 use crate::api::status::Status;
 use crate::api::{Key, Name};
 use crate::clock::Time;
+use crate::listeners::Listeners;
 use crate::random::Random;
 use crate::store::{Change, Refusal, Store};
 use crate::trace::{RequestEntry, Trace, What};
@@ -63,7 +64,7 @@ pub struct ApiServer {
     pod_specs: replicas::PodSpecs,
     /// The way to programs outside of the cluster, and those inside that can be asked.
     pub webhooks: Arc<dyn callouts::Webhooks>,
-    pub listeners: callouts::Listeners,
+    pub listeners: Listeners,
     /// The key of ServiceAccounts' tokens; without one there are none.
     pub(crate) signer: Option<access::tokens::SharedSigner>,
     /// The key of the authority that signs certificates; without one none are.
@@ -88,7 +89,7 @@ impl ApiServer {
             committed: Vec::new(),
             pod_specs: replicas::PodSpecs::default(),
             webhooks: Arc::new(callouts::Unreachable),
-            listeners: callouts::Listeners::default(),
+            listeners: Listeners::default(),
             signer: None,
             authority: None,
             aggregation: aggregation::Aggregation::default(),

@@ -166,7 +166,7 @@ impl Cluster {
             machine.proxy.power_off(&mut self.world);
             machine.policies.power_off(&mut self.world);
             machine.runtime.power_off();
-            self.world.apiserver.listeners.power_off(&machine.runtime.machine);
+            self.world.listeners().power_off(&machine.runtime.machine);
             self.record_fault(format!("{node} lost power"));
         }
         true
@@ -176,7 +176,7 @@ impl Cluster {
         let Some(machine) = self.machines.get_mut(&Name::from(node)) else { return false };
         if !machine.powered {
             machine.powered = true;
-            self.world.apiserver.listeners.power_on(&machine.runtime.machine);
+            self.world.listeners().power_on(&machine.runtime.machine);
             if !self.world.faults.is_stopped(&format!("kubelet/{node}")) {
                 machine.kubelet.start(&mut machine.runtime, &mut self.world);
             }

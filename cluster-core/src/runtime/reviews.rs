@@ -7,7 +7,7 @@ use super::Runtime;
 use super::agnhost::Reviewer;
 use super::container::{Container, Handle};
 use super::programs::Site;
-use crate::apiserver::callouts::Listener;
+use crate::listeners::Listener;
 use crate::world::World;
 
 impl Runtime {
@@ -17,12 +17,12 @@ impl Runtime {
         };
         let certificate = container.files().read(&reviewer.certificate).unwrap_or_default().into();
         let listener = Listener { machine: self.machine.clone(), certificate, program: reviewer.clone() };
-        world.apiserver.listeners.open(address, listener);
+        world.listeners().open(address, listener);
     }
 
     pub(super) fn close_to_reviews(&self, handle: Handle, world: &mut World) {
         if let Some(address) = self.review_address(handle) {
-            world.apiserver.listeners.close(address);
+            world.listeners().close(address);
         }
     }
 

@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 use serde_json::{Value, json};
 
 use super::flag;
-use crate::apiserver::callouts::{Program, Reply};
+use crate::listeners::{Program, Reply};
 
 /// One of them, as its flags say.
 #[derive(Debug, PartialEq)]
