@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cluster_core::api::Key;
 use cluster_core::api::request::Verb;
 use cluster_core::clock::Time;
 use cluster_core::trace::{ContainerPhase, Entry, RequestEntry, Sequence, Trace, What};
@@ -9,8 +10,10 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::text;
 
-const LINES_MAX: usize = 24;
+const LINES_MAX: usize = 32;
 const NAMES_MAX: usize = 3;
+/// Deeds of one kind are told together if they lie within this time.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 /// One line: the first moment, who, what was done, to which things.
 #[derive(Debug, PartialEq)]
@@ -19,6 +22,8 @@ struct Line {
     actor: String,
     deed: String,
     names: Vec<String>,
+    /// Those of the pods that it is about.
+    pods: Vec<Option<Key>>,
 }
 
 /// The story since an entry, with times counted from `start`. Empty if nothing worth telling happened.
@@ -27,10 +32,22 @@ pub fn tell(trace: &Trace, since: Sequence, start: Time, japanese: bool) -> Stri
     for entry in trace.since(since) {
         let Some((deed, name)) = deed(entry, japanese) else { continue };
         let actor = entry.actor.split('/').next().unwrap_or_default().to_owned();
-        match lines.iter_mut().find(|line| line.actor == actor && line.deed == deed && within(line.at, entry.at)) {
-            Some(line) if line.names.contains(&name) => {}
-            Some(line) => line.names.push(name),
-            None => lines.push(Line { at: entry.at, actor, deed, names: vec![name] }),
+        // What has come to the same pod since, or long after, is not told as if it had come before.
+        let told = lines
+            .iter()
+            .rposition(|line| line.actor == actor && line.deed == deed && entry.at.since(line.at) < TOGETHER);
+        let pod = pod(entry);
+        let is_in_order =
+            |index: &usize| !lines[index + 1..].iter().any(|line| pod.is_some() && line.pods.contains(&pod));
+        match told.filter(is_in_order) {
+            Some(index) => {
+                let line = &mut lines[index];
+                line.pods.push(pod);
+                if !line.names.contains(&name) {
+                    line.names.push(name);
+                }
+            }
+            None => lines.push(Line { at: entry.at, actor, deed, names: vec![name], pods: vec![pod] }),
         }
     }
     let hidden = lines.len().saturating_sub(LINES_MAX);
@@ -70,9 +87,13 @@ fn doing_in_japanese(text: &str) -> String {
     DOINGS.iter().find_map(worded).unwrap_or_else(|| text.to_owned())
 }
 
-/// Deeds of one kind are told together if they lie within this time.
-fn within(first: Time, later: Time) -> bool {
-    later.since(first) < Duration::from_secs(5)
+/// The pod that something happened to, or to a container of.
+fn pod(entry: &Entry) -> Option<Key> {
+    match &entry.what {
+        What::Container(container) => Some(container.pod.clone()),
+        What::Request(request) if &*request.kind.kind == "Pod" => Some(request.key.clone()),
+        _ => None,
+    }
 }
 
 impl Line {

@@ -32,8 +32,12 @@ fn asked() -> Vec<Exercise> {
     let Ok(ids) = std::env::var("EXERCISE") else {
         return exercise::SOURCES.iter().map(|(id, text)| exercise::read(id, text).unwrap()).collect();
     };
-    let file = |id: &str| Path::new(lessons::ROOT).join("exercises").join(id).join("exercise.yaml");
-    ids.split(',').map(|id| exercise::read(id, &std::fs::read_to_string(file(id)).unwrap()).unwrap()).collect()
+    let read = |id: &str| {
+        let file = Path::new(lessons::ROOT).join("exercises").join(id).join("exercise.yaml");
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        exercise::read(id, &text).unwrap_or_else(|error| panic!("{error}"))
+    };
+    ids.split(',').map(read).collect()
 }
 
 fn prove(exercise: &Exercise) -> Vec<String> {

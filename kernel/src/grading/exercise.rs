@@ -94,8 +94,10 @@ pub struct WrongAnswer {
 
 /// Reads an exercise; the error names the place in the file and what was expected there.
 pub fn read(id: &str, text: &str) -> Result<Exercise, String> {
-    let place =
-        |span: yaml::Span, message: &str| format!("{id}/exercise.yaml:{}:{}: {message}", span.line, span.column);
+    let place = |span: yaml::Span, message: &str| {
+        let (line, column) = (span.line, span.column);
+        format!("{id}/exercise.yaml:{line}:{column}: {message}{}", did_you_mean(message))
+    };
     let documents = yaml::read(text).map_err(|error| place(error.span, &error.message))?;
     let [document] = documents.as_slice() else {
         return Err(format!("{id}/exercise.yaml: {} documents; expected one", documents.len()));
@@ -105,9 +107,24 @@ pub fn read(id: &str, text: &str) -> Result<Exercise, String> {
     let unknown = exercise.answers.wrong.iter().find(|(_, answer)| exercise.check(&answer.fails).is_none());
     if let Some((name, answer)) = unknown {
         let span = document.place(&format!("answers.wrong.{name}.fails"));
-        return Err(place(span, &format!("`{}` is the id of no check", answer.fails)));
+        let known: Vec<String> = exercise.checks.iter().map(|check| format!("`{}`", check.id)).collect();
+        return Err(place(
+            span,
+            &format!("`{}` is the id of no check, expected one of {}", answer.fails, known.join(", ")),
+        ));
     }
     Ok(Exercise { id: id.to_owned(), ..exercise })
+}
+
+/// Of the words in backticks, the first is the one that is not known; what comes nearest to it of the others.
+fn did_you_mean(message: &str) -> String {
+    let mut words = message.split('`').skip(1).step_by(2);
+    let Some(unknown) = words.next() else { return String::new() };
+    let nearest = words.map(|known| (strsim::levenshtein(known, unknown), known)).min();
+    match nearest.filter(|(distance, _)| *distance <= 2.max(unknown.len() / 3)) {
+        Some((_, known)) => format!("; did you mean `{known}`?"),
+        None => String::new(),
+    }
 }
 
 /// All exercises in their order.
@@ -169,9 +186,19 @@ mod tests {
         let told = read(id, &misspelt).unwrap_err();
         assert!(told.starts_with("01-keep-three/exercise.yaml:"), "{told}");
         assert!(told.contains("pods: label: unknown field `label`"), "{told}");
-        let unknown = text.replacen("expect: {pods:", "expect: {podz:", 1);
-        let names: Vec<&str> = super::super::properties::ALL.iter().map(|known| known.name).collect();
-        let told = read(id, &unknown).unwrap_err();
-        assert!(told.contains(&format!("expected a map with one key of: {}", names.join(", "))), "{told}");
+        assert!(told.ends_with("did you mean `labels`?"), "{told}");
+        let told = |from: &str, to: &str| read(id, &text.replacen(from, to, 1)).unwrap_err();
+        let unknown = told("expect: {pods:", "expect: {podz:");
+        assert!(unknown.contains("`podz` is not known, expected one of `all`, "), "{unknown}");
+        assert!(unknown.ends_with("; did you mean `pods`?"), "{unknown}");
+        let unknown = told("fails: one-owner", "fails: one-owners");
+        assert!(
+            unknown.ends_with("expected one of `three-ready`, `one-owner`, `comes-back`; did you mean `one-owner`?"),
+            "{unknown}"
+        );
+        let untranslated = told("  en: Keep three\n", "");
+        assert!(untranslated.ends_with("title: missing field `en`"), "{untranslated}");
+        let unended = told("expect: {pods: {labels: app=web, ready: 3}}", "expect: {pods: {labels: app=web, ready: 3}");
+        assert!(unended.starts_with("01-keep-three/exercise.yaml:"), "{unended}");
     }
 }

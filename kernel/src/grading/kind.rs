@@ -47,7 +47,10 @@ impl<'de, T: ?Sized + 'static> Visitor<'de> for OneOf<T> {
         }
         match self.table.iter().find(|kind| kind.name == name) {
             Some(kind) => (kind.read)(value).map_err(|error| M::Error::custom(format!("{name}: {error}"))),
-            None => Err(M::Error::invalid_value(serde::de::Unexpected::Str(&name), &self)),
+            None => {
+                let known: Vec<String> = self.table.iter().map(|kind| format!("`{}`", kind.name)).collect();
+                Err(M::Error::custom(format!("`{name}` is not known, expected one of {}", known.join(", "))))
+            }
         }
     }
 }

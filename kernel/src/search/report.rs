@@ -4,7 +4,7 @@ use std::fmt;
 
 use cluster_core::api::request::{Body, Request};
 use cluster_core::clock::Time;
-use cluster_core::trace::Trace;
+use cluster_core::trace::{Trace, What};
 
 use super::action::Action;
 use super::explore::{Bounds, Failure};
@@ -62,6 +62,10 @@ impl fmt::Display for Coverage {
     }
 }
 
+/// As many lines of a story are told, so many of them from its end.
+const LINES_MAX: usize = 40;
+const LAST_LINES: usize = 8;
+
 /// A failure that can be told, stored and replayed.
 #[derive(Clone, Debug)]
 pub struct Story {
@@ -101,6 +105,7 @@ pub fn story(task: &Task, failure: &Failure) -> Story {
 /// One action and what it writes: `pool-controller writes: create ConfigMap web-0 (too few)`.
 fn line(lab: &mut Lab<'_>, action: &Action) -> Words {
     let mut words = action.words(&lab.task.names);
+    let mut wrote = false;
     let mut add = |more: Words| words = words.and(&more);
     match action {
         Action::Edit => {
@@ -109,6 +114,7 @@ fn line(lab: &mut Lab<'_>, action: &Action) -> Words {
             }
         }
         Action::Write { part, .. } => {
+            wrote = true;
             if let Some(write) = lab.parts[*part].run.as_ref().and_then(|run| run.write()) {
                 add(Words::same(request(&write.request)));
             }
@@ -118,6 +124,13 @@ fn line(lab: &mut Lab<'_>, action: &Action) -> Words {
     let next = lab.cluster.trace().next_sequence();
     // The last action is the one that fails.
     let _ = lab.act(action);
+    let refused = lab.cluster.trace().since(next).find_map(|entry| match &entry.what {
+        What::Request(refused) if wrote && refused.code >= 400 => Some(refused.reason.clone()),
+        _ => None,
+    });
+    if let Some(why) = refused {
+        add(Words::new(format!("断られた（{why}）"), format!("refused ({why})")));
+    }
     if *action == Action::Settle {
         let writes = lab.cluster.trace().writes().filter(|(entry, _)| entry.sequence >= next);
         for (entry, write) in writes {
@@ -159,10 +172,17 @@ pub fn find(task: &Task, names: &[String]) -> Result<Vec<Action>, String> {
 }
 
 impl Story {
-    /// What was found, and the numbered lines that lead to it.
+    /// What was found, and the numbered lines that lead to it; of very many the first and the last.
     pub fn words(&self) -> Words {
         let tell = |found: &str, line: fn(&Words) -> &str| {
-            let lines = (1..).zip(&self.lines).map(|(number, words)| format!("\n{number:>3}. {}", line(words)));
+            let last = self.lines.len();
+            let is_shown =
+                |number: usize| last <= LINES_MAX || number < LINES_MAX - LAST_LINES || number > last - LAST_LINES;
+            let lines = (1..).zip(&self.lines).filter_map(|(number, words)| match is_shown(number) {
+                true => Some(format!("\n{number:>3}. {}", line(words))),
+                false if number == LINES_MAX - LAST_LINES => Some("\n     …".to_owned()),
+                false => None,
+            });
             format!("{found}{}", lines.collect::<String>())
         };
         Words::new(tell(&self.found.ja, |words| &words.ja), tell(&self.found.en, |words| &words.en))

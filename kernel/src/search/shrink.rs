@@ -8,17 +8,20 @@ use super::properties::Broken;
 
 /// So many shorter schedules are tried: a person waits.
 const TRIES_MAX: usize = 300;
+/// And so many actions are replayed at most: a loop without an end is long, and no shorter for being looked at.
+const ACTIONS_MAX: usize = 40_000;
 
 /// Leaves out what can be left out: halves, quarters, then single actions, and what follows by itself.
 pub fn shrink(task: &Task, failure: Failure, usual_content: Option<u64>) -> Failure {
     let mut best = failure;
     let mut weight = cost(task, &best);
-    let mut tries = 0;
+    let (mut tries, mut actions) = (0, 0);
     let mut size = best.schedule.len().div_ceil(2);
     while size > 0 {
         let mut at = 0;
-        while at < best.schedule.len() && tries < TRIES_MAX {
+        while at < best.schedule.len() && tries < TRIES_MAX && actions < ACTIONS_MAX {
             tries += 1;
+            actions += best.schedule.len();
             let end = (at + size).min(best.schedule.len());
             let without: Vec<Action> = [&best.schedule[..at], &best.schedule[end..]].concat();
             let shorter = replay(task, &without, usual_content);

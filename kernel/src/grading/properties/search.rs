@@ -36,14 +36,24 @@ impl TryFrom<Parameters> for Search {
 
     fn try_from(Parameters { scenario, properties }: Parameters) -> Result<Search, String> {
         if scenarios::find(&scenario).is_none() {
-            return Err(format!("no scenario `{scenario}`"));
+            return Err(format!(
+                "`{scenario}` is no scenario, expected one of {}",
+                listed(scenarios::ALL.iter().map(|one| one().name))
+            ));
         }
         let is_known = |name: &&String| properties::ALL.iter().any(|property| property.name() == **name);
         match properties.iter().find(|name| !is_known(name)) {
-            Some(unknown) => Err(format!("no property `{unknown}`")),
+            Some(unknown) => {
+                let known = listed(properties::ALL.iter().map(|property| property.name()));
+                Err(format!("`{unknown}` is no property, expected one of {known}"))
+            }
             None => Ok(Search { scenario, properties }),
         }
     }
+}
+
+fn listed(names: impl Iterator<Item = &'static str>) -> String {
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 impl Property for Search {

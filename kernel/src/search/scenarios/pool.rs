@@ -22,6 +22,8 @@ pub fn scenario() -> Scenario {
             Edit::new(("1つにする", "scale to 1"), Act::Patch(pool(1))),
         ],
         met,
+        // Which of its Pods is left is for the controller to say.
+        confluent: false,
         ..Scenario::new("pool")
     }
 }

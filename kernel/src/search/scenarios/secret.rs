@@ -1,4 +1,4 @@
-//! `secret`: Secrets that follow a vault. The vault changes, is sealed, and is opened again; one Secret is somebody else's.
+//! `secret`: Secrets that follow a vault. One entry changes, another is sealed; one Secret is somebody else's.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,27 +13,34 @@ const VAULT: &str = "vault.example.com/v1";
 
 pub fn scenario() -> Scenario {
     let entry = |name: &str, spec: serde_json::Value| json!({"apiVersion": VAULT, "kind": "Entry", "metadata": {"name": name}, "spec": spec});
-    let wish = |name: &str| {
-        object(EXAMPLE, "ExternalSecret", name, json!({"spec": {"entry": "password", "secretName": name}}))
+    let wish = |name: &str, entry: &str| {
+        object(EXAMPLE, "ExternalSecret", name, json!({"spec": {"entry": entry, "secretName": name}}))
     };
     let foreign = object("v1", "Secret", "taken", json!({"stringData": {"value": "somebody's"}}));
     Scenario {
-        start: vec![entry("password", json!({"value": "one"})), foreign, wish("db"), wish("taken")],
+        start: vec![
+            entry("password", json!({"value": "one"})),
+            entry("token", json!({"value": "xyz"})),
+            foreign,
+            wish("db", "password"),
+            wish("mail", "token"),
+            wish("taken", "password"),
+        ],
         edits: vec![
             Edit::new(
                 ("値がtwoになる", "the value becomes two"),
                 Act::Patch(entry("password", json!({"value": "two"}))),
             ),
             Edit::new(
-                ("保管庫が閉じられる", "the vault is sealed"),
-                Act::Patch(entry("password", json!({"value": null, "sealed": true}))),
+                ("tokenが封じられる", "token is sealed"),
+                Act::Patch(entry("token", json!({"value": null, "sealed": true}))),
             ),
         ],
         met,
         safe,
         runs_a_minute_max: 16,
         horizon: std::time::Duration::from_secs(120),
-        // A sealed vault says nothing: who has not asked before it was sealed has nothing.
+        // What is sealed says nothing: who has not asked before has nothing.
         confluent: false,
         ..Scenario::new("secret")
     }
@@ -46,17 +53,31 @@ fn value(scene: &Scene<'_>, name: &str) -> Option<String> {
 }
 
 fn met(scene: &Scene<'_>) -> Result<(), Words> {
-    let entry = scene.0.kind(VAULT, "Entry").and_then(|_| scene.get(VAULT, "Entry", "password"));
-    let wanted = entry.as_ref().and_then(|entry| entry.spec()["value"].as_str());
-    if let Some(wanted) = wanted
-        && value(scene, "db").as_deref() != Some(wanted)
-    {
-        return Err(Words::new(
-            format!("保管庫の値は {wanted} なのに、Secret db は {}", value(scene, "db").unwrap_or_default()),
-            format!("the vault says {wanted}, and Secret db {}", value(scene, "db").unwrap_or_default()),
-        ));
+    let wanted = |name: &str| {
+        let entry = scene.0.kind(VAULT, "Entry").and_then(|_| scene.get(VAULT, "Entry", name))?;
+        entry.spec()["value"].as_str().map(str::to_owned)
+    };
+    for (name, wanted) in [("db", wanted("password")), ("mail", wanted("token"))] {
+        let Some(wanted) = wanted else { continue };
+        match value(scene, name) {
+            Some(found) if found == wanted => {}
+            Some(found) => {
+                return Err(Words::new(
+                    format!("保管庫の値は {wanted} なのに、Secret {name} は {found}"),
+                    format!("the vault says {wanted}, and Secret {name} {found}"),
+                ));
+            }
+            None => {
+                return Err(Words::new(
+                    format!("保管庫の値は {wanted} なのに、Secret {name} にはない"),
+                    format!("the vault says {wanted}, and Secret {name} has no value"),
+                ));
+            }
+        }
     }
-    for (name, is_expected) in [("db", wanted.is_some()), ("taken", false)] {
+    for (name, is_expected) in
+        [("db", wanted("password").is_some()), ("mail", wanted("token").is_some()), ("taken", false)]
+    {
         let Some(wish) = scene.get(EXAMPLE, "ExternalSecret", name) else { continue };
         let ready = wish.condition("Ready").unwrap_or("-");
         if (ready == "True") != is_expected || ready == "-" {
