@@ -167,7 +167,7 @@ mod tests {
         run(&mut session, "kubectl create deployment web --image=nginx --replicas=2");
         let told = run(&mut session, "%check --score 3");
         assert!(told.starts_with("✗ three-ready\n- one-owner\n- comes-back\nThere are not exactly three"), "{told}");
-        assert!(told.contains("Found: 2 Pods (web-") && told.ends_with("result \"0\""), "{told}");
+        assert!(told.contains("Found: 2 Pods app=web (web-") && told.ends_with("result \"0\""), "{told}");
         run(&mut session, "kubectl scale deployment web --replicas=3");
         let told = run(&mut session, "%check --score 3");
         assert_eq!(told, "✓ three-ready\n✓ one-owner\n✓ comes-back\nAll checks pass.\nresult \"3\"");
