@@ -4,6 +4,7 @@ mod bootstrap;
 mod configuration;
 mod connections;
 pub mod containers;
+pub mod exec;
 mod faults;
 mod metrics_server;
 mod mirror;
@@ -449,6 +450,8 @@ impl Cluster {
                     self.host.on_runtime(&events, world);
                 }
             }
+            Event::Ask(node, handle, question, class) => self.answer_program(&node, handle, &question, class),
+            Event::Exec(node, ordered) => self.go_on_for_kubelet(node, ordered),
             Event::Scrape(incarnation) => self.scrape(incarnation),
             Event::Traffic => self.deal_out_traffic(),
             Event::Host(wake) => self.host.wake(wake, world),

@@ -63,6 +63,10 @@ pub enum Event {
     Scheduler(crate::scheduler::Wake),
     Kubelet(Name, crate::kubelet::Wake),
     Runtime(Name, crate::runtime::Wake),
+    /// The program of a container asks the network.
+    Ask(Name, crate::runtime::container::Handle, Box<crate::network::question::Question>, Class),
+    /// A command that a kubelet runs in a container goes on.
+    Exec(Name, Box<crate::kubelet::Ordered>),
     Proxy(Name, crate::network::proxy::Wake),
     PolicyAgent(Name, crate::network::policy_agent::Wake),
     /// metrics-server asks the kubelets, with the incarnation that wants to.

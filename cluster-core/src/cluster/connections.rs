@@ -6,6 +6,7 @@ use crate::controllers::ingress_nginx;
 use crate::network::connect::{Connection, Load, Network, Options, Origin, Session};
 use crate::network::datagram::Datagram;
 use crate::network::ingress::Router;
+use crate::network::question::{Answer, Question};
 use crate::network::rules::Mode;
 
 impl Cluster {
@@ -27,6 +28,14 @@ impl Cluster {
     /// Sends a datagram and waits for an answer. The clock does not move.
     pub fn datagram(&mut self, from: &Origin, datagram: &Datagram) -> Connection<String> {
         Network { machines: &mut self.machines, world: &mut self.world, ingress: None }.datagram(from, datagram)
+    }
+
+    /// Answers what a program asks that runs there.
+    pub(super) fn ask(&mut self, from: &Origin, question: &Question) -> Answer {
+        if let Question::Get { url, options } = question {
+            return Answer::Got(self.connect(from, url, options).into());
+        }
+        Network { machines: &mut self.machines, world: &mut self.world, ingress: None }.ask(from, question)
     }
 
     /// Opens many connections, one after the other, and counts who answered.

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use serde_json::Value;
 
 use super::Cluster;
+use super::exec::Executing;
 use crate::api::kind::KindRef;
 use crate::api::object::Object;
 use crate::api::request::Request;
@@ -17,6 +18,7 @@ use crate::clock::Time;
 use crate::runtime::container::{Container, LogLine};
 use crate::runtime::http::Answer;
 use crate::runtime::shell::Exec;
+use crate::runtime::shell::input::Input;
 
 /// Which part of a log, and how: `PodLogOptions`.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +41,8 @@ impl LogOptions {
     /// These lines as text.
     pub fn text(&self, lines: &[LogLine]) -> String {
         let line = |line: &LogLine| match self.timestamps {
-            true => format!("{} {}\n", line.at.timestamp(), line.text),
-            false => format!("{}\n", line.text),
+            true => format!("{} {}", line.at.timestamp(), line.shown()),
+            false => line.shown(),
         };
         lines.iter().map(line).collect()
     }
@@ -156,24 +158,37 @@ impl Cluster {
     /// # Errors
     /// As of [`Cluster::run_in_container`].
     pub fn run_with_input(&mut self, pod: &Key, name: &str, command: &[String], input: &[u8]) -> Result<Exec, Status> {
+        let name = self.executing_container(pod, name)?;
+        let done = match command {
+            [program, args @ ..] if program == "tar" => self.tar(pod, &name, args, input).map(Some),
+            _ => self.exec_with_input(pod, &name, command, &String::from_utf8_lossy(input)),
+        };
+        executed(done, &name, command)
+    }
+
+    /// Begins a command that goes on by [`Cluster::go_on`].
+    ///
+    /// # Errors
+    /// As of [`Cluster::run_in_container`].
+    pub fn begin_in_container(
+        &mut self,
+        pod: &Key,
+        name: &str,
+        command: &[String],
+        input: Input,
+    ) -> Result<Executing, Status> {
+        let name = self.executing_container(pod, name)?;
+        executed(self.begin_exec(pod, &name, command, input), &name, command)
+    }
+
+    fn executing_container(&self, pod: &Key, name: &str) -> Result<String, Status> {
         let (object, name) = self.container_of(pod, name)?;
         let phase = object.status::<Pod>().phase.clone().unwrap_or_default();
         if matches!(phase.as_str(), "Succeeded" | "Failed") {
             let problem = format!("cannot exec into a container in a completed pod; current phase is {phase}");
             return Err(Status::bad_request(problem));
         }
-        let done = match command {
-            [program, args @ ..] if program == "tar" => self.tar(pod, &name, args, input).map(Some),
-            _ => self.exec(pod, &name, command),
-        };
-        match done {
-            None => Err(Status::unexplained(format!("unable to upgrade connection: container not found (\"{name}\")"))),
-            Some(None) => Err(Status::internal(format!(
-                "error executing command in container: failed to exec in container: exec: \"{}\": executable file not found in $PATH",
-                command.first().map_or("", String::as_str)
-            ))),
-            Some(Some(exec)) => Ok(exec),
-        }
+        Ok(name)
     }
 }
 
@@ -188,6 +203,18 @@ impl Cluster {
         let mut moment = Moment { now: world.now, random: &mut world.random, trace: &mut world.trace };
         admission::connect(&world.apiserver, request, options, &mut moment)
     }
+}
+
+/// What became of a command, or why it could not be begun.
+fn executed<T>(done: Option<Option<T>>, container: &str, command: &[String]) -> Result<T, Status> {
+    let missing = || format!("unable to upgrade connection: container not found (\"{container}\")");
+    let unknown = || {
+        let program = command.first().map_or("", String::as_str);
+        format!(
+            "error executing command in container: failed to exec in container: exec: \"{program}\": executable file not found in $PATH"
+        )
+    };
+    done.ok_or_else(|| Status::unexplained(missing()))?.ok_or_else(|| Status::internal(unknown()))
 }
 
 /// Connections to a pod's ports.

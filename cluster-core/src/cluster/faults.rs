@@ -13,7 +13,7 @@ use crate::kubelet::static_pods;
 use crate::registry;
 use crate::runtime::Runtime;
 use crate::runtime::container::Handle;
-use crate::runtime::shell::{self, Exec};
+use crate::runtime::shell::Exec;
 use crate::runtime::tar;
 use crate::runtime::usage::CORE_NANOS;
 use crate::world::World;
@@ -266,20 +266,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// Runs a command in a pod's container to its end, which takes time. `None` if it does not run, `Some(None)` if the
-    /// container has no such program.
-    pub fn exec(&mut self, pod: &Key, container: &str, command: &[String]) -> Option<Option<Exec>> {
-        let now = self.now();
-        let (machine, handle) = find_container(&mut self.machines, &pod.namespace, &pod.name, container)?;
-        if !command.first().is_some_and(|word| shell::is_known(word)) {
-            return machine.runtime.container(handle)?.is_running().then_some(None);
-        }
-        machine.kubelet.furnish(handle, &mut machine.runtime, &mut self.world);
-        let exec = machine.runtime.exec(handle, command, now)?;
-        self.advance(exec.took, |_| true);
-        Some(Some(exec))
-    }
-
     /// Runs `tar` in a pod's container, which reads `input`. `None` if the container does not run.
     pub fn tar(&mut self, pod: &Key, container: &str, args: &[String], input: &[u8]) -> Option<Exec> {
         let now = self.now();
@@ -336,7 +322,7 @@ impl Cluster {
 }
 
 /// The machine that has a pod's container, and the newest of that name there. An empty name means the first one.
-fn find_container<'a>(
+pub(super) fn find_container<'a>(
     machines: &'a mut imbl::OrdMap<Name, Machine>,
     namespace: &str,
     pod: &str,

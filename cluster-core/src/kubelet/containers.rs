@@ -13,6 +13,7 @@ use crate::api::Name;
 use crate::api::request::Request;
 use crate::clock::Class;
 use crate::runtime::container::{Config, Handle, Identity};
+use crate::runtime::shell::User;
 use crate::runtime::{Pulled, Runtime, images};
 use crate::trace::{Causes, ContainerPhase, Sequence, What};
 
@@ -239,6 +240,22 @@ impl Worker {
         self.status_changed(0, turn);
     }
 
+    /// Who the processes of a container are.
+    /// <https://kubernetes.io/docs/tasks/configure-pod-container/security-context/>
+    fn user(&self, spec: &ContainerSpec) -> User {
+        let (own, of_pod) = (spec.security_context.as_ref(), self.spec().security_context.as_ref());
+        let uid = own.and_then(|own| own.run_as_user).or_else(|| of_pod?.run_as_user);
+        let gid = own.and_then(|own| own.run_as_group).or_else(|| of_pod?.run_as_group);
+        let more = of_pod.map(|of_pod| of_pod.fs_group.iter().chain(of_pod.supplemental_groups.iter().flatten()));
+        User {
+            uid: uid.unwrap_or(0),
+            gid: gid.unwrap_or(0),
+            groups: more.into_iter().flatten().copied().collect(),
+            is_privileged: own.is_some_and(|own| own.privileged == Some(true)),
+            no_new_privileges: own.is_some_and(|own| own.allow_privilege_escalation == Some(false)),
+        }
+    }
+
     fn create(&mut self, index: usize, turn: &mut Turn<'_>) {
         let slot = &self.slots[index];
         let Some(spec) = slot.spec(self.spec()) else { return };
@@ -259,6 +276,7 @@ impl Worker {
             exit: script::exit_code(&self.pod).filter(|_| slot.role == Role::Main),
             attempt,
             stdin: spec.stdin == Some(true),
+            user: self.user(spec),
             memory_bytes_max: memory_limit(spec),
             cpu_nanos_max: cpu_limit(spec),
             ..Config::new(self.identity(index))

@@ -18,6 +18,7 @@ mod furnish;
 mod hooks;
 pub mod metrics;
 mod node;
+mod ordered;
 mod payload;
 mod probes;
 mod resize;
@@ -28,6 +29,7 @@ mod termination;
 mod volumes;
 mod worker;
 
+pub use ordered::{Order, Ordered};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -6,10 +6,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use super::ordered::{Order, Purpose};
 use super::worker::{Step, Worker};
 use super::{Task, Turn, script};
 use crate::clock::{Class, Time};
 use crate::runtime::container::Handle;
+use crate::runtime::shell::exec::{Exec, Ran, Running};
+use crate::runtime::shell::input::Input;
 use crate::trace::{Causes, ContainerPhase, What};
 
 /// From a container's start to its first readiness probe, if nothing asks for more.
@@ -120,13 +123,32 @@ impl Worker {
         }
         let Some(spec) = slot.spec(self.spec()) else { return };
         let Some(probe) = of(spec, kind) else { return };
-        let period = seconds(probe.period_seconds, 10).max(Duration::from_secs(1));
-        let (successes_needed, failures_allowed) =
-            (probe.success_threshold.unwrap_or(1), probe.failure_threshold.unwrap_or(3));
         if probe.exec.is_some() {
             self.furnish(handle, turn);
         }
-        let result = make(probe, spec, handle, turn);
+        let result = match make(probe, spec, handle, turn) {
+            Made::Judged(result) => result,
+            Made::Asks(running) => {
+                let patience = seconds(probe.timeout_seconds, 1) + Duration::from_millis(1);
+                return self.order((index, handle), Order::Run(running), (Purpose::Probe(kind), patience), turn);
+            }
+        };
+        self.probed(index, handle, kind, result, turn);
+    }
+
+    /// A probe has been made; the error is what the kubelet says about it.
+    pub(super) fn probed(
+        &mut self,
+        index: usize,
+        handle: Handle,
+        kind: ProbeKind,
+        result: Result<(), String>,
+        turn: &mut Turn<'_>,
+    ) {
+        let Some(probe) = self.slots[index].spec(self.spec()).and_then(|spec| of(spec, kind)) else { return };
+        let period = seconds(probe.period_seconds, 10).max(Duration::from_secs(1));
+        let (successes_needed, failures_allowed) =
+            (probe.success_threshold.unwrap_or(1), probe.failure_threshold.unwrap_or(3));
         let count = &mut self.slots[index].probes.counts[kind as usize];
         match &result {
             Ok(()) => *count = Count { successes: count.successes + 1, failures: 0, ..*count },
@@ -182,8 +204,58 @@ fn next_tick(origin: Time, period: Duration, from: Time) -> Time {
     origin + Duration::from_micros((ticks * period.as_micros()) as u64)
 }
 
-/// Makes a probe; the error is what the kubelet says about it.
-fn make(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>) -> Result<(), String> {
+/// A probe that has been made.
+enum Made {
+    /// With this result; the error is what the kubelet says about it.
+    Judged(Result<(), String>),
+    /// It is a command that has to wait for the network.
+    Asks(Box<Running>),
+}
+
+fn make(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>) -> Made {
+    let Some(exec) = &probe.exec else { return Made::Judged(ask(probe, spec, handle, turn)) };
+    let command = exec.command.as_deref().unwrap_or_default();
+    match turn.runtime.exec(handle, command, turn.world.now) {
+        Some(Ran::Ended(done)) => Made::Judged(judge(&done, probe)),
+        Some(Ran::Asks) => match turn.runtime.begin(handle, command, Input::closed("")) {
+            Some(running) => Made::Asks(running.into()),
+            None => Made::Judged(Err("container is not running".into())),
+        },
+        None => Made::Judged(Err("container is not running".into())),
+    }
+}
+
+/// What the kubelet says about a command that was a probe.
+fn judge(done: &Exec, probe: &Probe) -> Result<(), String> {
+    if done.took > seconds(probe.timeout_seconds, 1) {
+        let command = probe.exec.as_ref().and_then(|exec| exec.command.as_deref()).unwrap_or_default();
+        let patience = probe.timeout_seconds.unwrap_or(1);
+        return Err(format!("command timed out: {:?} timed out after {patience}s", command.join(" ")));
+    }
+    if done.code == 0 { Ok(()) } else { Err(done.output.clone()) }
+}
+
+impl Worker {
+    /// A command that was a probe has ended.
+    pub(super) fn probe_ended(
+        &mut self,
+        (index, handle): (usize, Handle),
+        kind: ProbeKind,
+        done: &Exec,
+        turn: &mut Turn<'_>,
+    ) {
+        let Some(slot) = self.slots.get(index).filter(|slot| slot.current == Some(handle)) else { return };
+        if slot.step != Step::Running || kind == ProbeKind::Startup && slot.probes.started {
+            return;
+        }
+        let Some(probe) = slot.spec(self.spec()).and_then(|spec| of(spec, kind)) else { return };
+        let result = judge(done, probe);
+        self.probed(index, handle, kind, result, turn);
+    }
+}
+
+/// Makes a probe that is no command.
+fn ask(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>) -> Result<(), String> {
     let Some(container) = turn.runtime.container(handle) else { return Err("container is gone".into()) };
     let ip = turn.runtime.sandbox(&container.identity.pod_uid).map(|sandbox| sandbox.ip.clone()).unwrap_or_default();
     if let Some(http) = &probe.http_get {
@@ -222,17 +294,7 @@ fn make(probe: &Probe, spec: &ContainerSpec, handle: Handle, turn: &mut Turn<'_>
             (false, _) => Err(format!("timeout: failed to connect service \"{ip}:{port}\" within 1s")),
         };
     }
-    let command = probe.exec.as_ref().and_then(|exec| exec.command.as_deref()).unwrap_or_default();
-    match turn.runtime.exec(handle, command, turn.world.now) {
-        Some(done) if done.took > seconds(probe.timeout_seconds, 1) => Err(format!(
-            "command timed out: {:?} timed out after {}s",
-            command.join(" "),
-            probe.timeout_seconds.unwrap_or(1)
-        )),
-        Some(done) if done.code == 0 => Ok(()),
-        Some(done) => Err(done.output),
-        None => Err("container is not running".into()),
-    }
+    Ok(())
 }
 
 /// The number of a port that may be told by its name.

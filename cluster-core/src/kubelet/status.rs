@@ -348,7 +348,7 @@ fn last_words(container: &Container, code: i32, spec: &ContainerSpec) -> Option<
     }
     let lines: Vec<_> = container.logs().collect();
     let last = &lines[lines.len().saturating_sub(LOG_LINES_MAX)..];
-    let text: String = last.iter().map(|line| format!("{}\n", line.text)).collect();
+    let text: String = last.iter().map(|line| line.shown()).collect();
     let from = text.ceil_char_boundary(text.len().saturating_sub(LOG_BYTES_MAX));
     (!text.is_empty()).then(|| text[from..].to_owned())
 }

@@ -10,7 +10,7 @@ use crate::runtime::container::Handle;
 use crate::trace::Causes;
 
 /// What a container gets after its preStop hook has used up the grace period.
-const GRACE_AFTER_HOOK: Duration = Duration::from_secs(2);
+pub(super) const GRACE_AFTER_HOOK: Duration = Duration::from_secs(2);
 
 impl Worker {
     /// Somebody asked for the pod's deletion.
@@ -105,7 +105,8 @@ impl Worker {
         let slot = &mut self.slots[index];
         let running = slot.step == Step::Running;
         slot.step = Step::Stopping;
-        let hook_time = if running { self.pre_stop(index, handle, grace, turn) } else { Duration::ZERO };
+        let hook_time = if running { self.pre_stop(index, handle, grace, turn) } else { Some(Duration::ZERO) };
+        let Some(hook_time) = hook_time else { return };
         if hook_time.is_zero() {
             return self.signal(handle, grace, turn);
         }

@@ -202,7 +202,7 @@ impl Worker {
         let volume = self.spec().volumes.iter().flatten().find(|volume| is_token(volume))?;
         let mount = spec.volume_mounts.iter().flatten().find(|mount| mount.name == volume.name)?;
         let (path, volume) = (plain(&mount.mount_path), VolumeId::of_pod(&self.uid, &volume.name));
-        Some(Mount { volume, path, sub_path: String::new(), read_only: true, follows: true })
+        Some(Mount { volume, path, sub_path: String::new(), read_only: true, follows: true, in_memory: true })
     }
 
     fn one_mount(&self, volume: &Volume, mount: &VolumeMount, sub_path: String, turn: &mut Turn<'_>) -> Option<Mount> {
@@ -218,6 +218,7 @@ impl Worker {
             follows: !of_objects || sub_path.is_empty(),
             sub_path: plain(&format!("{root}/{sub_path}")),
             read_only: of_objects || mount.read_only == Some(true),
+            in_memory: volume.empty_dir.as_ref().is_some_and(|folder| folder.medium.as_deref() == Some("Memory")),
         })
     }
 

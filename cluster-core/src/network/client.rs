@@ -18,7 +18,7 @@ use crate::api::{Key, Name};
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 10);
 
 /// How long a resolver waits for a server that never answers: 5 seconds, twice (`resolv.conf`: timeout, attempts).
-const DNS_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const DNS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Where a connection is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {

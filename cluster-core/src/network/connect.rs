@@ -19,7 +19,7 @@ use crate::runtime::container::Container;
 use crate::trace::{Causes, ConnectionEntry, Sequence, What};
 use crate::world::World;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// The client gives up after this long; `None` for as long as its kernel tries.
     pub timeout: Option<Duration>,
@@ -86,6 +86,8 @@ pub(super) struct Way {
     pub peer: Option<(Ipv4Addr, u16)>,
     pub container: Option<Name>,
     pub backend: Option<Key>,
+    /// Who the other end takes for the client.
+    pub source: Option<Ipv4Addr>,
     pub waited: Duration,
     pub barred_by: Vec<Bar>,
 }
@@ -195,6 +197,7 @@ impl Network<'_> {
             return entered.unwrap_or_else(|| Err(timeout(way)));
         }
         let Hop { source, peer, passes_policies } = self.lead(client, address, ("TCP", url.port), way)?;
+        way.source = Some(source);
         if passes_policies { self.deliver(client, source, peer, url, way) } else { self.send(peer, url, way) }
     }
 
@@ -217,9 +220,14 @@ impl Network<'_> {
         let (name, handle) = self.reach(peer, |container| container.listens_on(peer.1), way)?;
         let machine = self.powered(&name, way)?;
         let Some(container) = machine.runtime.container(handle) else { return Err(Failure::Refused) };
-        let reply = answer(container, peer.1, url, self.world, way)?;
+        let is_netexec = container.is_netexec();
+        let mut reply = answer(container, peer.1, url, self.world, way)?;
+        if is_netexec && let Some(answer) = self.netexec(&name, handle, &url.path, way) {
+            (reply.status, reply.body) = (answer.status, answer.body);
+        }
         if let Some(machine) = self.machines.get_mut(&name) {
             machine.runtime.charge_request(handle);
+            machine.runtime.log_request(handle, &url.path, self.world.now);
         }
         Ok(reply)
     }
@@ -229,7 +237,7 @@ fn answer(container: &Container, port: u16, url: &Url, world: &World, way: &mut 
     if url.tls && !container.speaks_tls() {
         return Err(Failure::NotTls);
     }
-    match container.http(port, &url.path) {
+    match container.http_from(port, &url.path, way.source) {
         Err(_) => Err(Failure::Refused),
         Ok(answer) if answer.status == 0 => Err(Failure::NotHttp),
         Ok(answer) => {

@@ -12,7 +12,7 @@ use super::reply::Failure;
 use crate::api::Name;
 
 /// A datagram to be sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Datagram {
     pub host: String,
     pub port: u16,

@@ -24,6 +24,7 @@ pub enum Record {
     A { name: String, address: Ipv4Addr },
     Cname { name: String, target: String },
     Srv { name: String, port: u16, target: String },
+    Ptr { name: String, target: String },
 }
 
 /// What a client's resolver found: the records, in the order of the answer, aliases first.
@@ -97,6 +98,9 @@ pub fn query(store: &Store, name: &str) -> Vec<Record> {
 }
 
 fn zone(store: &Store, name: &str) -> Vec<Record> {
+    if let Some(address) = name.strip_suffix(".in-addr.arpa") {
+        return pointers(store, name, address);
+    }
     let Some(labels) = name.strip_suffix(ZONE).and_then(|rest| rest.strip_suffix('.')) else { return Vec::new() };
     let labels: Vec<&str> = labels.split('.').collect();
     match labels[..] {
@@ -116,6 +120,25 @@ fn zone(store: &Store, name: &str) -> Vec<Record> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whose address it is, read from its last number to its first: that of a Service, or of a pod that a headless one names.
+fn pointers(store: &Store, name: &str, address: &str) -> Vec<Record> {
+    let numbers: Vec<&str> = address.split('.').rev().collect();
+    let address = numbers.join(".");
+    let ptr = |target: String| Record::Ptr { name: name.into(), target };
+    let has = |service: &&Object| service.spec::<Service>().cluster_ip.as_deref() == Some(address.as_str());
+    if let Some(service) = store.list(KindRef::of::<Service>(), "").find(has) {
+        return vec![ptr(format!("{}.{}.svc.{ZONE}", service.key.name, service.key.namespace))];
+    }
+    let Ok(address) = address.parse::<Ipv4Addr>() else { return Vec::new() };
+    let headless = store.list(KindRef::of::<Service>(), "").filter(|service| is_headless(store, &service.key));
+    let named = headless.flat_map(|service| {
+        let found = ready_endpoints(store, &service.key).into_iter().filter(|endpoint| endpoint.address == address);
+        let (name, namespace) = (&service.key.name, &service.key.namespace);
+        found.map(|endpoint| ptr(format!("{}.{name}.{namespace}.svc.{ZONE}", endpoint.host))).collect::<Vec<_>>()
+    });
+    named.collect()
 }
 
 fn service_records(store: &Store, name: &str, key: &Key) -> Vec<Record> {
@@ -256,6 +279,12 @@ mod tests {
         let name = "_sql._tcp.db.default.svc.cluster.local".to_owned();
         assert_eq!(records[0], Record::Srv { name, port: 5432, target });
         assert_eq!(records.len(), 2);
+        let target = "web.default.svc.cluster.local".to_owned();
+        let name = "1.1.96.10.in-addr.arpa".to_owned();
+        assert_eq!(query(&store(), &name), [Record::Ptr { name, target }]);
+        let name = "2.1.244.10.in-addr.arpa".to_owned();
+        let target = "db-0.db.default.svc.cluster.local".to_owned();
+        assert_eq!(query(&store(), &name), [Record::Ptr { name, target }]);
     }
 
     #[test]

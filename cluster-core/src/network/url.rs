@@ -40,6 +40,26 @@ impl Url {
     }
 }
 
+/// The value of a parameter in a query, without its escapes.
+pub fn parameter(query: &str, name: &str) -> Option<String> {
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| unescape(value))
+}
+
+/// `%20` and `+` as blanks, and so on.
+fn unescape(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = bytes.get(at + 1..at + 3).filter(|_| byte == b'%');
+        let code = code.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        plain.push(code.unwrap_or(if byte == b'+' { b' ' } else { byte }));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +76,11 @@ mod tests {
         assert!(Url::parse("ftp://web").unwrap_err().contains("ftp"));
         assert!(Url::parse("http://:80").is_err());
         assert!(Url::parse("web:99999").is_err());
+    }
+
+    #[test]
+    fn parameters_are_read_without_their_escapes() {
+        assert_eq!(parameter("a=1&msg=x%20y+z%", "msg"), Some("x y z%".into()));
+        assert_eq!(parameter("a=1", "b"), None);
     }
 }

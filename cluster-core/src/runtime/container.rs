@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::files::Files;
 use super::programs::Process;
+use super::shell::input::Output;
+use super::shell::{self, Home, User};
 use super::usage::{Meter, Work};
 use super::volumes::Mount;
 use crate::api::{Key, Name};
@@ -52,6 +54,8 @@ pub struct Config {
     pub args: Vec<String>,
     pub environment: Vec<(String, String)>,
     pub hostname: Name,
+    /// Who its processes are.
+    pub user: User,
     /// Where its processes begin; empty for the root.
     pub working_folder: String,
     /// Where it has which volumes.
@@ -83,6 +87,7 @@ impl Config {
             command: Vec::new(),
             args: Vec::new(),
             environment: Vec::new(),
+            user: User::default(),
             working_folder: String::new(),
             mounts: Vec::new(),
             read_only_root: false,
@@ -97,6 +102,15 @@ impl Config {
     }
 }
 
+impl Config {
+    /// What its processes have around them.
+    pub fn home(&self) -> Home {
+        let words: Vec<&str> = self.command.iter().chain(&self.args).map(String::as_str).collect();
+        let mounts = self.mounts.as_slice().into();
+        Home { hostname: self.hostname.to_string(), user: self.user.clone(), program: words.join(" "), mounts }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Created,
@@ -108,6 +122,15 @@ pub enum State {
 pub struct LogLine {
     pub at: Time,
     pub text: Cow<'static, str>,
+    /// The end of the line has been printed, too.
+    pub is_whole: bool,
+}
+
+impl LogLine {
+    /// As it is shown: with its end, if it has one.
+    pub fn shown(&self) -> String {
+        format!("{}{}", self.text, if self.is_whole { "\n" } else { "" })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -129,6 +152,9 @@ pub struct Container {
     pub read_only_root: bool,
     pub environment: Vec<(String, String)>,
     pub hostname: Name,
+    pub user: User,
+    /// The command line of its first process.
+    pub program: String,
     pub working_folder: String,
     pub memory_bytes_max: Option<u64>,
     pub cpu_nanos_max: Option<u64>,
@@ -139,6 +165,8 @@ pub struct Container {
     pub(super) work: Work,
     pub(super) meter: Meter,
     pub(super) process: Process,
+    /// When its process goes on by itself.
+    pub(super) wakes_at: Option<Time>,
     /// The process as it was before its first step.
     fresh: Process,
     /// What its processes have written.
@@ -148,7 +176,7 @@ pub struct Container {
 
 impl Container {
     pub(super) fn new(id: Name, image_id: Name, config: Config, process: Process, now: Time) -> Container {
-        let fresh = process.clone();
+        let (fresh, program) = (process.clone(), config.home().program);
         Container {
             id,
             identity: config.identity,
@@ -165,6 +193,8 @@ impl Container {
             read_only_root: config.read_only_root,
             environment: config.environment,
             hostname: config.hostname,
+            user: config.user,
+            program,
             working_folder: config.working_folder,
             memory_bytes_max: config.memory_bytes_max,
             cpu_nanos_max: config.cpu_nanos_max,
@@ -173,6 +203,7 @@ impl Container {
             work: Work::default(),
             meter: Meter::default(),
             process,
+            wakes_at: None,
             fresh,
             files: Files::default(),
             lines: imbl::Vector::new(),
@@ -182,6 +213,12 @@ impl Container {
     /// Its program is one of the shell's: it may look at any file.
     pub fn reads_files(&self) -> bool {
         self.process.is_script()
+    }
+
+    /// A command that can be run in it: a program of the shell's, or a file.
+    pub fn has_program(&self, command: &[String]) -> bool {
+        let is_file = |word: &String| word.contains('/') && self.files.read(word).is_some();
+        command.first().is_some_and(|word| shell::is_known(word) || is_file(word))
     }
 
     /// What its processes take.
@@ -220,21 +257,45 @@ impl Container {
         let began = self.state != State::Created;
         let greeting = if began { self.process.greeting() } else { &[] };
         let at = self.started_at + Duration::from_millis(1);
-        let greeting = greeting.iter().map(move |text| LogLine { at, text: text.clone() });
+        let greeting = greeting.iter().map(move |text| LogLine { at, text: text.clone(), is_whole: true });
         greeting.chain(self.lines.iter().cloned())
     }
 
     /// Makes it ready to run once more.
+    /// Takes back what a command has written and printed.
+    pub(super) fn restore(&mut self, before: &Container) {
+        self.files = before.files.clone();
+        self.lines = before.lines.clone();
+    }
+
     pub(super) fn reset(&mut self) {
         self.process = self.fresh.clone();
         self.state = State::Created;
     }
 
-    pub(super) fn print(&mut self, at: Time, text: impl Into<Cow<'static, str>>) {
-        if self.lines.len() >= LINES_MAX {
-            self.lines.pop_front();
+    /// Takes what its processes have printed into its log.
+    pub(super) fn log(&mut self, at: Time, printed: Output) {
+        for (_, text) in printed.0 {
+            for part in text.split_inclusive('\n') {
+                let (text, is_whole) = part.strip_suffix('\n').map_or((part, false), |text| (text, true));
+                match self.lines.back_mut() {
+                    Some(last) if !last.is_whole => {
+                        last.text.to_mut().push_str(text);
+                        last.is_whole = is_whole;
+                    }
+                    _ => self.lines.push_back(LogLine { at, text: text.to_owned().into(), is_whole }),
+                }
+                if self.lines.len() > LINES_MAX {
+                    self.lines.pop_front();
+                }
+            }
         }
-        self.lines.push_back(LogLine { at, text: text.into() });
+    }
+
+    /// What a process that is started in it has around it.
+    pub(super) fn home(&self) -> Home {
+        let (user, program) = (self.user.clone(), self.program.clone());
+        Home { hostname: self.hostname.to_string(), user, program, mounts: self.mounts.clone() }
     }
 }
 

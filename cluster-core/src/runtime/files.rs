@@ -182,6 +182,11 @@ impl Files {
         around.max_by_key(|(folder, _)| folder.len()).is_some_and(|(_, read_only)| *read_only)
     }
 
+    /// True if what stands at a path may be changed.
+    pub fn is_writable(&self, path: &str) -> bool {
+        !self.is_read_only(&self.resolve(path))
+    }
+
     /// A plain path at which something may be made, changed or taken away.
     fn writable(&self, path: &str) -> Result<String, Refusal> {
         let path = self.resolve(path);

@@ -1,10 +1,14 @@
 //! What a container's program answers on a port.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::Runtime;
 use super::container::{Container, Handle};
 use super::programs::{Handler, Site};
+use super::shell::input::{Output, Stream};
+use crate::clock::Time;
+use crate::network::url::parameter;
 
 /// An answer over HTTP.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +42,17 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// Lets a program print what it prints about a request.
+    pub fn log_request(&mut self, handle: Handle, path: &str, now: Time) {
+        if let Some(container) = self.container_mut(handle)
+            && let Some(line) = container.noted(path, now)
+        {
+            container.log(now, Output(vec![(Stream::Error, format!("{line}\n"))]));
+        }
+    }
+}
+
 impl Container {
     /// True if a connection to this port is accepted.
     pub fn listens_on(&self, port: u16) -> bool {
@@ -59,8 +74,18 @@ impl Container {
         matches!(self.process.site(), Some((_, Site::Reviews(_))))
     }
 
-    /// Sends a GET to this container, over TLS if it speaks that.
+    /// It is agnhost's netexec, which does some things that a container alone can't.
+    pub fn is_netexec(&self) -> bool {
+        matches!(self.process.site(), Some((_, Site::Netexec)))
+    }
+
+    /// Sends a GET to this container, from its own machine.
     pub fn http(&self, port: u16, path: &str) -> Result<Answer, Refused> {
+        self.http_from(port, path, None)
+    }
+
+    /// Sends a GET to this container, over TLS if it speaks that.
+    pub fn http_from(&self, port: u16, path: &str, from: Option<Ipv4Addr>) -> Result<Answer, Refused> {
         if !self.listens_on(port) {
             return Err(Refused);
         }
@@ -73,6 +98,7 @@ impl Container {
             }
             Some((_, Site::Files)) => self.document("", path.split('?').next().unwrap_or_default()),
             Some((_, Site::Handlers(handlers))) => self.handle(handlers, port, path),
+            Some((_, Site::Netexec)) => netexec(path, &self.hostname, from),
             // A file that somebody has put beside the pages of the image, or over one.
             Some((_, site @ Site::Page { root, .. })) => {
                 match self.document(root, path.split('?').next().unwrap_or_default()) {
@@ -83,6 +109,12 @@ impl Container {
             Some((_, site)) => answer(site, path, &self.hostname),
             None => answer(&Site::NotHttp, path, &self.hostname),
         })
+    }
+
+    /// What its program prints about a request.
+    pub(super) fn noted(&self, path: &str, now: Time) -> Option<String> {
+        let stamp = now.timestamp().strftime("%Y/%m/%d %H:%M:%S");
+        self.is_netexec().then(|| format!("{stamp} GET {path}"))
     }
 
     /// A file below the root of the documents; a folder means its index, which may not be listed without one.
@@ -116,14 +148,33 @@ impl Container {
     }
 }
 
-fn answer(site: &Site, path: &str, host: &str) -> Answer {
+/// Where a client's connection comes from, as far as nobody asks for more than that there is one.
+const CLIENT_PORT: u16 = 40000;
+
+/// <https://github.com/kubernetes/kubernetes/tree/master/test/images/agnhost#netexec>
+fn netexec(path: &str, host: &str, from: Option<Ipv4Addr>) -> Answer {
     let (place, query) = path.split_once('?').unwrap_or((path, ""));
+    let ok = |body: String| Answer::new(200, body);
+    match place {
+        "/hostname" | "/hostName" => ok(host.into()),
+        "/clientip" => ok(format!("{}:{CLIENT_PORT}", from.unwrap_or(Ipv4Addr::LOCALHOST))),
+        "/healthz" => ok(String::new()),
+        "/echo" => {
+            let status = parameter(query, "code").and_then(|code| code.parse().ok()).unwrap_or(200);
+            Answer::new(status, parameter(query, "msg").unwrap_or_default())
+        }
+        "/redirect" => Answer::new(parameter(query, "code").and_then(|code| code.parse().ok()).unwrap_or(302), ""),
+        // The network does the rest of these.
+        "/dial" | "/shell" | "/exit" | "/shutdown" => ok(String::new()),
+        _ => ok(format!("NOW: {host}")),
+    }
+}
+
+fn answer(site: &Site, path: &str, host: &str) -> Answer {
+    let place = path.split('?').next().unwrap_or_default();
     let ok = |body: String| Answer::new(200, body);
     match site {
         Site::Page { index, .. } if matches!(place, "" | "/" | "/index.html") => ok((*index).into()),
-        Site::Netexec if place == "/hostname" => ok(host.into()),
-        Site::Netexec if matches!(place, "/" | "/healthz" | "/clientip") => ok(format!("NOW: {host}")),
-        Site::Netexec if place == "/echo" => ok(query.strip_prefix("msg=").unwrap_or_default().into()),
         Site::Anything => ok(format!("Hello from {host}\n")),
         Site::Hostname => ok(host.into()),
         Site::Reviews(_) => ok(if place == "/readyz" { "ok".into() } else { String::new() }),

@@ -22,12 +22,16 @@ use std::time::Duration;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::network::addresses;
+use crate::network::question::Answer;
 use crate::trace::{Actor, Causes, ContainerPhase, Sequence, What};
 use crate::world::{Event, World};
 use container::{Config, Container, Handle, Identity, Sandbox, State};
 use files::Node;
 use images::Image;
 use programs::{OnTerm, Process, Turn};
+use shell::Surroundings;
+use shell::exec::{EXEC_MAX, Exec, Ran, Running};
+use shell::input::{Input, Output, Stream};
 use volumes::{Mount, VolumeId, Volumes};
 
 /// What comes due in a runtime, with the boot of the machine that asked for it.
@@ -285,13 +289,13 @@ impl Runtime {
 
     /// Sends SIGTERM, and SIGKILL to what still runs when the grace period is over.
     pub fn stop(&mut self, handle: Handle, grace: Duration, causes: Causes, world: &mut World) -> Option<Sequence> {
-        let container = self.container(handle)?;
+        let container = self.container_mut(handle)?;
         let identity = container.identity.clone();
-        let answer = container.process.on_term();
         let state = container.state;
         if matches!(state, State::Exited { .. }) {
             return None;
         }
+        let answer = container.process.on_term();
         let sequence = self.record(&self.client, causes, &identity, ContainerPhase::Signalled("SIGTERM"), world);
         let causes = Causes::from(sequence);
         match answer {
@@ -299,6 +303,10 @@ impl Runtime {
             _ if state == State::Created => self.after(Duration::ZERO, Class::Work, Task::Kill(handle, causes), world),
             OnTerm::Exits { code, after } if after < grace => {
                 self.after(after, Class::Work, Task::Exit(handle, code, causes), world);
+            }
+            OnTerm::Handles => {
+                self.after(grace, Class::Work, Task::Kill(handle, causes.clone()), world);
+                self.run(handle, causes, world);
             }
             _ => self.after(grace, Class::Work, Task::Kill(handle, causes), world),
         }
@@ -334,20 +342,68 @@ impl Runtime {
         self.containers.remove(&handle);
     }
 
-    /// Runs a command in a running container, to its end.
-    pub fn exec(&mut self, handle: Handle, command: &[String], now: Time) -> Option<shell::Exec> {
+    /// Begins a command in a running container that has such a program.
+    pub fn begin(&self, handle: Handle, command: &[String], input: Input) -> Option<Running> {
+        let container = self.container(handle).filter(|container| container.is_running())?;
+        let mut script =
+            shell::Script::new(command, &container.environment, container.home(), &container.working_folder);
+        script.input = input;
+        Some(Running { script, printed: Output::default() })
+    }
+
+    /// Lets such a command go on; nothing if its container runs no more.
+    pub fn go_on(&mut self, handle: Handle, running: &mut Running, now: Time) -> Option<Turn> {
         let container = self.container_mut(handle).filter(|container| container.is_running())?;
-        if !command.first().is_some_and(|word| shell::is_known(word)) {
-            // A program that is not known here is taken to ask whether the service is well.
-            let code = i32::from(!container.healthy);
-            return Some(shell::Exec { code, output: String::new(), took: Duration::ZERO });
-        }
         let before = container.files.clone();
-        let script =
-            shell::Script::new(command, &container.environment, &container.hostname, &container.working_folder);
-        let exec = shell::exec(script, &mut container.files, now);
+        let mut printed = Output::default();
+        let turn = running.script.run(&mut Surroundings::new(now, &mut container.files), &mut printed);
+        let (log, shown) = printed.0.into_iter().partition(|(stream, _)| *stream == Stream::Log);
+        container.log(now, Output(log));
+        running.printed.0.extend::<Vec<_>>(shown);
         self.share_volumes(handle, &before);
-        Some(exec)
+        Some(turn)
+    }
+
+    /// Gives a program the answer that it waits for, and lets it go on when that has arrived.
+    pub fn answer(&mut self, handle: Handle, answer: Answer, class: Class, world: &mut World) {
+        let at = world.now + answer.took();
+        let Some(container) = self.container_mut(handle).filter(|container| container.is_running()) else { return };
+        let took = answer.took();
+        container.process.answer(answer);
+        container.wakes_at = Some(at);
+        self.after(took, class, Task::Resume(handle), world);
+    }
+
+    /// Runs a command in a running container, to its end; the clock does not move.
+    pub fn exec(&mut self, handle: Handle, command: &[String], now: Time) -> Option<Ran> {
+        let container = self.container(handle).filter(|container| container.is_running())?;
+        if !container.has_program(command) {
+            // A program that is not known here is taken to ask whether the service is well.
+            return Some(Ran::Ended(Exec { code: i32::from(!container.healthy), ..Exec::default() }));
+        }
+        let before = self.container(handle).cloned()?;
+        let mut running = self.begin(handle, command, Input::closed(""))?;
+        let mut took = Duration::ZERO;
+        let code = loop {
+            match self.go_on(handle, &mut running, now + took)? {
+                Turn::Ends(code) => break code,
+                Turn::Sleeps(time, _) if took < EXEC_MAX => took += time.max(Duration::from_millis(1)),
+                Turn::Asks(..) => {
+                    // It begins anew where it can be answered.
+                    let now = self.container(handle)?.files.clone();
+                    if let Some(container) = self.container_mut(handle) {
+                        container.restore(&before);
+                    }
+                    self.share_volumes(handle, &now);
+                    return Some(Ran::Asks);
+                }
+                Turn::Sleeps(..) | Turn::Serves | Turn::Becomes(_) => {
+                    took = EXEC_MAX;
+                    break 137;
+                }
+            }
+        };
+        Some(Ran::Ended(Exec { code, output: running.printed.take_text(), took }))
     }
 
     /// Lets somebody work among the files of a container that runs, beginning in its working folder.
@@ -397,7 +453,11 @@ impl Runtime {
             Task::PullDone(image) => self.pull_done(&image, world),
             Task::Started(handle, causes) => self.started(handle, causes, world),
             Task::Resume(handle) => {
-                self.run(handle, Causes::None, world);
+                // It may have been given another turn since, and sleep for longer or be waiting for something else.
+                let is_due = |container: &Container| container.wakes_at.is_some_and(|at| at <= world.now);
+                if self.container(handle).is_some_and(is_due) {
+                    self.run(handle, Causes::None, world);
+                }
                 Vec::new()
             }
             Task::Exit(handle, code, causes) => {
@@ -472,8 +532,14 @@ impl Runtime {
         let mut process = std::mem::take(&mut container.process);
         let mut files = std::mem::take(&mut container.files);
         let before = files.clone();
-        let turn = process.run(now, &mut files, &mut |text| container.print(now, text));
+        let mut printed = Output::default();
+        let turn = process.run(now, &mut files, &mut printed);
+        container.log(now, printed);
         (container.process, container.files) = (process, files);
+        container.wakes_at = match &turn {
+            Turn::Sleeps(time, _) => Some(now + *time),
+            _ => None,
+        };
         container.meter(now);
         self.share_volumes(handle, &before);
         self.check_memory(handle, world);
@@ -481,6 +547,10 @@ impl Runtime {
             Turn::Serves | Turn::Becomes(_) => {}
             Turn::Sleeps(time, class) => self.after(time, class, Task::Resume(handle), world),
             Turn::Ends(code) => self.exit(handle, code, causes, world),
+            Turn::Asks(question, class) => {
+                let machine = self.machine.clone();
+                world.after(Duration::ZERO, class, Event::Ask(machine, handle, question, class));
+            }
         }
     }
 

@@ -7,8 +7,10 @@ use std::time::Duration;
 use super::agnhost;
 use super::container::Config;
 use super::files::Files;
-use super::shell::{self, Script};
+use super::shell::input::Output;
+use super::shell::{self, Script, Surroundings};
 use crate::clock::{Class, Time};
+use crate::network::question::{Answer, Question};
 
 /// From a program's last instruction to the runtime's knowing of it.
 pub const EXIT_LATENCY: Duration = Duration::from_millis(10);
@@ -122,8 +124,13 @@ fn next_tick(age: Duration, period: Duration) -> Option<Duration> {
 /// process 1 the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OnTerm {
-    Exits { code: i32, after: Duration },
+    Exits {
+        code: i32,
+        after: Duration,
+    },
     Ignores,
+    /// Its script has a trap, and goes on with it.
+    Handles,
 }
 
 const fn exits(code: i32, after_ms: u64) -> OnTerm {
@@ -282,6 +289,8 @@ normal operations"],
             .costing((5, 2000)),
         server("mongo", (8, 99), 260, "mongod", 27017, Site::NotHttp, &["Waiting for connections"]).costing((8, 2000)),
         tool("busybox", (1, 37), 2),
+        Program { binary: "/nnp", ..tool("nonewprivs", (1, 99), 7) },
+        tool("jessie-dnsutils", (1, 99), 160),
         tool("alpine", (3, 23), 4),
         tool("debian", (13, 99), 47),
         tool("ubuntu", (26, 10), 29),
@@ -340,7 +349,7 @@ pub fn by_binary(binary: &str) -> Option<&'static Arc<Program>> {
 }
 
 /// What a program wants next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
     /// Nothing, until it is told to stop.
     Serves,
@@ -348,6 +357,8 @@ pub enum Turn {
     Ends(i32),
     /// It goes on as the program of this name (`exec`).
     Becomes(&'static str),
+    /// It waits for an answer from the network.
+    Asks(Box<Question>, Class),
 }
 
 /// The first process of a container.
@@ -391,7 +402,19 @@ impl Process {
             return Process { exit: config.exit, ..Process::default() };
         }
         let (command, args) = (&config.command, &config.args);
-        let words: Vec<String> = command.iter().chain(args).cloned().collect();
+        let mut words: Vec<String> = command.iter().chain(args).cloned().collect();
+        if words.is_empty() && program.does == Does::Command && !program.binary.is_empty() {
+            words.push(program.binary.to_owned());
+        }
+        let is_agnhost = program.image == "agnhost" && command.first().is_none_or(|word| word.starts_with("/agnhost"));
+        let subcommand = words.get(command.len().min(1)).map_or("pause", String::as_str);
+        if is_agnhost && shell::is_agnhost_tool(subcommand) {
+            if command.is_empty() {
+                words.insert(0, "/agnhost".into());
+            }
+            let script = Script::new(&words, &config.environment, config.home(), &config.working_folder);
+            return Process { program: UNKNOWN_COMMAND.clone(), script: Some(script.into()), ..Process::default() };
+        }
         let runs_itself = match program.does {
             // Arguments alone go to the image's own entrypoint.
             Does::Serve(..) | Does::Wait => command.is_empty(),
@@ -408,7 +431,8 @@ impl Process {
         if runs_itself {
             return itself(program);
         }
-        if let Some(named) = words.first().and_then(|word| by_binary(word)) {
+        if let Some(named) = words.first().and_then(|word| by_binary(word)).filter(|named| named.does != Does::Command)
+        {
             return itself(named);
         }
         if program.image.is_empty() && !words.first().is_some_and(|word| shell::is_known(word)) {
@@ -417,7 +441,7 @@ impl Process {
         if config.stdin && words.get(1).is_none() && words.first().is_none_or(|word| shell::is_shell(word)) {
             return itself(&UNKNOWN_COMMAND);
         }
-        let script = Arc::new(Script::new(&words, &config.environment, &config.hostname, &config.working_folder));
+        let script = Arc::new(Script::new(&words, &config.environment, config.home(), &config.working_folder));
         let program = if matches!(program.does, Does::Serve(..)) { &UNKNOWN_COMMAND } else { program };
         Process { program: program.clone(), script: Some(script), ..Process::default() }
     }
@@ -438,9 +462,13 @@ impl Process {
         if self.script.is_some() || self.replaced || is_late { &[] } else { &self.program.greeting }
     }
 
-    pub fn on_term(&self) -> OnTerm {
-        match (&self.script, self.exit, self.program.exit) {
-            (Some(script), ..) => script.on_term(),
+    /// What it does about SIGTERM, which has come.
+    pub fn on_term(&mut self) -> OnTerm {
+        match (&mut self.script, self.exit, self.program.exit) {
+            (Some(script), ..) => match Arc::make_mut(script).signal() {
+                true => OnTerm::Handles,
+                false => OnTerm::Ignores,
+            },
             (None, Some(code), _) => exits(code, 0),
             (None, None, Some(Exit { code, after: Duration::ZERO })) => exits(code, 0),
             (None, None, _) => self.program.on_term,
@@ -449,6 +477,11 @@ impl Process {
 
     /// What it serves, and where; `None` if nothing.
     pub fn site(&self) -> Option<(&[u16], &Site)> {
+        // A shell may have a server in its background.
+        let beside = self.script.as_ref().and_then(|script| by_binary(script.server()?));
+        if let Some(Does::Serve(ports, site)) = beside.map(|program| &program.does) {
+            return Some((ports, site));
+        }
         match &self.program.does {
             Does::Serve(ports, site) if self.is_itself() && self.age >= self.program.start_delay => Some((ports, site)),
             _ => None,
@@ -477,39 +510,46 @@ impl Process {
         if self.is_itself() { (self.program.idle_millicores, self.program.request_micros) } else { (0, 0) }
     }
 
+    /// Gives it the answer that it waits for.
+    pub fn answer(&mut self, answer: Answer) {
+        if let Some(script) = &mut self.script {
+            Arc::make_mut(script).answer(answer);
+        }
+    }
+
     /// Goes on from where it was.
-    pub fn run(&mut self, now: Time, files: &mut Files, print: &mut dyn FnMut(String)) -> Turn {
+    pub fn run(&mut self, now: Time, files: &mut Files, out: &mut Output) -> Turn {
         if let Some(code) = self.exit {
             return Turn::Ends(code);
         }
         match &mut self.script {
-            Some(script) => match Arc::make_mut(script).run(now, files, print) {
+            Some(script) => match Arc::make_mut(script).run(&mut Surroundings::new(now, files), out) {
                 Turn::Becomes(binary) => {
                     let program = by_binary(binary).unwrap_or(&UNKNOWN).clone();
-                    program.greeting.iter().for_each(|line| print(line.to_string()));
+                    program.greeting.iter().for_each(|line| out.line(line));
                     *self = Process { program, replaced: true, ..Process::default() };
                     Turn::Serves
                 }
                 turn => turn,
             },
-            None => self.live(now, print),
+            None => self.live(now, out),
         }
     }
 
     /// Does what its program does by this time of its life, and says when it does more.
-    fn live(&mut self, now: Time, print: &mut dyn FnMut(String)) -> Turn {
+    fn live(&mut self, now: Time, out: &mut Output) -> Turn {
         let program = &self.program;
         let is_first = self.began_at.is_none();
         let (before, age) = (self.age, now.since(*self.began_at.get_or_insert(now)));
         self.age = age;
         let begins = program.start_delay;
         if begins > before && age >= begins {
-            program.greeting.iter().for_each(|line| print(line.to_string()));
+            program.greeting.iter().for_each(|line| out.line(line));
         }
         for (line, period) in &program.lines {
             let due = |age: Duration| age.checked_sub(begins).map(|age| age.as_nanos() / period.as_nanos().max(1));
             if !is_first && due(age) > due(before).or(Some(0)) {
-                print(line.to_string());
+                out.line(line);
             }
         }
         if let Some(exit) = program.exit.filter(|exit| age >= exit.after) {

@@ -28,7 +28,8 @@ impl Container {
             return None;
         }
         let (_, site) = self.process.site()?;
-        match (site, text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""))) {
+        let (command, words) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        match (site, (command.to_lowercase().as_str(), words)) {
             (Site::Netexec, ("hostname", _)) => Some(self.hostname.to_string()),
             (Site::Netexec, ("clientip", _)) => Some(from.to_string()),
             (Site::Netexec, ("echo", words)) => Some(words.to_owned()),

@@ -34,6 +34,8 @@ pub struct Mount {
     pub read_only: bool,
     /// It shows what changes in the volume. A part of a volume that is written anew as a whole does not.
     pub follows: bool,
+    /// It lies in memory.
+    pub in_memory: bool,
 }
 
 /// What volumes hold. Paths begin at the root of the volume, with a slash; the root itself is the empty path.
@@ -159,10 +161,18 @@ mod tests {
     use super::*;
     use crate::Cluster;
     use crate::runtime::container::{Config, Identity};
+    use crate::runtime::shell::exec::Ran;
 
     fn mount(path: &str, sub_path: &str) -> Mount {
         let volume = VolumeId::of_pod(&"uid".into(), "shared");
-        Mount { volume, sub_path: sub_path.into(), path: path.into(), read_only: false, follows: true }
+        Mount {
+            volume,
+            sub_path: sub_path.into(),
+            path: path.into(),
+            read_only: false,
+            follows: true,
+            in_memory: false,
+        }
     }
 
     /// A runtime with two running containers of one pod that have these mounts.
@@ -184,7 +194,10 @@ mod tests {
 
     fn sh(runtime: &mut Runtime, handle: Handle, text: &str) -> String {
         let command = ["sh", "-c", text].map(str::to_owned);
-        runtime.exec(handle, &command, Time::ZERO).map(|exec| exec.output).unwrap_or_default()
+        match runtime.exec(handle, &command, Time::ZERO) {
+            Some(Ran::Ended(exec)) => exec.output,
+            _ => String::new(),
+        }
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn images(machine: &Machine) -> String {
 fn logs(machine: &Machine, id: &str) -> Result<String, String> {
     let mut found = machine.runtime.containers().map(|(_, container)| container).filter(|c| c.id.starts_with(id));
     match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one.logs().map(|line| format!("{}\n", line.text)).collect()),
+        (Some(one), None) => Ok(one.logs().map(|line| line.shown()).collect()),
         (None, _) => Err(format!("E0101 could not find container {id:?}: ID does not exist")),
         _ => Err(format!("several containers begin with {id:?}: write more of the ID")),
     }

@@ -124,7 +124,7 @@ fn each(verb: &str, words: &[&str], cluster: &mut Cluster) -> Answer {
             "rm" => host.remove(name, force, world),
             _ => match host.container(name) {
                 Some(container) => {
-                    told.extend(container.logs().map(|line| format!("{}\n", line.text)));
+                    told.extend(container.logs().map(|line| line.shown()));
                     continue;
                 }
                 None => Err(format!("No such container: {name}")),

@@ -151,7 +151,9 @@ mod tests {
         let agnhost = "registry.k8s.io/e2e-test-images/agnhost:2.57";
         run(
             &mut session,
-            &format!("kubectl run web --image={agnhost}\nkubectl run client --image=busybox --command -- sleep 3600"),
+            &format!(
+                "kubectl run web --image={agnhost} -- netexec\nkubectl run client --image=busybox --command -- sleep 3600"
+            ),
         );
         run(&mut session, "kubectl expose pod web --port=53 --target-port=8081 --protocol=UDP");
         let asked = run(&mut session, "echo echo hello | kubectl exec -i client -- nc -u -w 1 web 53");

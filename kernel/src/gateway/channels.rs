@@ -14,6 +14,8 @@ use cluster_core::api::request::{Options, Request, Verb};
 use cluster_core::api::status::Status;
 use cluster_core::api::user::User;
 use cluster_core::cluster::containers::LogOptions;
+use cluster_core::runtime::shell::exec::Progress;
+use cluster_core::runtime::shell::input::{Input, Stream};
 use serde_json::{Value, json};
 
 use super::handle::{Gateway, gone, request_of};
@@ -28,9 +30,12 @@ const PROTOCOLS: [&str; 2] = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
+const STDERR: u8 = 2;
 /// How it ended, as a `Status`.
 const ERROR: u8 = 3;
 const CLOSE: u8 = 255;
+/// A command that waits is looked at so often: it may go on sooner than the wall clock says.
+const LOOK_AGAIN_MAX: std::time::Duration = std::time::Duration::from_millis(50);
 /// What a command may be given to read.
 const INPUT_BYTES_MAX: usize = 16 << 20;
 
@@ -206,9 +211,12 @@ async fn exec(mut socket: WebSocket, live: &Live, order: Order) {
             }
         }
     }
+    let is_tar = order.command.first().is_some_and(|program| program == "tar");
+    if !is_tar {
+        return follow(socket, live, order).await;
+    }
     let outcome = match run(live, &order, order.command.clone(), input).await {
         Ok((output, code)) => {
-            let output = if order.tty { output.replace('\n', "\r\n") } else { output };
             if !output.is_empty() && send(&mut socket, STDOUT, output.as_bytes()).await.is_none() {
                 return;
             }
@@ -217,6 +225,49 @@ async fn exec(mut socket: WebSocket, live: &Live, order: Order) {
         Err(status) => Err(status),
     };
     end(socket, outcome).await;
+}
+
+/// Lets a command go on as long as it does, and shows what it prints.
+async fn follow(mut socket: WebSocket, live: &Live, order: Order) {
+    let (pod, container, command) = (order.pod.clone(), order.container.clone(), order.command.clone());
+    let input = if order.stdin { Input::open() } else { Input::closed("") };
+    let begin = move |cluster: &mut Cluster| cluster.begin_in_container(&pod, &container, &command, input);
+    let mut executing = match live.ask(begin).await.map_err(gone) {
+        Ok(Ok(executing)) => executing,
+        Ok(Err(status)) | Err(status) => return end(socket, Err(status)).await,
+    };
+    loop {
+        let go_on = move |cluster: &mut Cluster| {
+            let progress = cluster.go_on(&mut executing);
+            (progress, executing)
+        };
+        let Ok((progress, moved)) = live.ask(go_on).await else { return };
+        executing = moved;
+        for (stream, text) in executing.take_printed() {
+            let (channel, text) = match stream {
+                _ if order.tty => (STDOUT, text.replace('\n', "\r\n")),
+                Stream::Error => (STDERR, text),
+                _ => (STDOUT, text),
+            };
+            if send(&mut socket, channel, text.as_bytes()).await.is_none() {
+                return;
+            }
+        }
+        let wait = match progress {
+            Progress::Ended(code) => return end(socket, Ok(code)).await,
+            Progress::Sleeps(time) => time.min(LOOK_AGAIN_MAX),
+            Progress::Waits => LOOK_AGAIN_MAX,
+        };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            typed = receive(&mut socket) => match typed {
+                Some((STDIN, bytes)) if order.stdin => executing.type_in(&String::from_utf8_lossy(&bytes)),
+                Some((CLOSE, bytes)) if bytes == [STDIN] => executing.close_input(),
+                Some(_) => {}
+                None => return,
+            },
+        }
+    }
 }
 
 /// A shell that reads its commands from the client, line by line.

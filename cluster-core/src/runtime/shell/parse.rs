@@ -1,13 +1,19 @@
 //! From a script's text to instructions.
 
+use std::sync::Arc;
+
+use super::words::{Redirection, Token, Word, literal, tokens};
+
 /// One instruction.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// Runs a command; `looped` if it stands in a loop.
     Run {
-        words: Vec<Word>,
+        command: Arc<Command>,
         looped: bool,
     },
+    /// Runs what has streams or variables of its own.
+    Spawn(Arc<Spawn>),
     Jump(usize),
     /// Jumps if the last status was a success (true) or a failure (false).
     JumpIf(bool, usize),
@@ -17,77 +23,51 @@ pub enum Op {
     ForInit(usize, Vec<Word>),
     /// Takes the next value of a list into a variable, or jumps.
     ForNext(usize, String, usize),
+    /// Jumps to the arm with the first pattern that matches, or behind all.
+    Case {
+        word: Word,
+        arms: Vec<(Word, usize)>,
+        end: usize,
+    },
+    Define(String, Arc<[Op]>),
+    /// A text that can't be read: it is said, and the shell ends.
+    Refuse(String),
 }
 
-/// A word before its expansion.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Word(pub Vec<Piece>);
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
-    Text(String),
-    Variable { name: String, quoted: bool },
-    Sum(String),
-    Output { script: String, quoted: bool },
+/// `NAME=value … program word … > file`
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    pub assignments: Vec<(String, Word)>,
+    pub words: Vec<Word>,
+    pub redirections: Vec<Redirection>,
 }
 
-impl Word {
-    /// It has an unquoted variable or output, and nothing quoted would be lost by a split.
-    pub fn is_split(&self) -> bool {
-        self.0
-            .iter()
-            .any(|piece| matches!(piece, Piece::Variable { quoted: false, .. } | Piece::Output { quoted: false, .. }))
-    }
-
-    fn plain(&self) -> Option<&str> {
-        match self.0.as_slice() {
-            [Piece::Text(text)] => Some(text),
-            _ => None,
-        }
-    }
+/// Parts of a script that run beside it, what each prints being the input of the next.
+#[derive(Clone, Debug)]
+pub struct Spawn {
+    pub stages: Vec<Arc<[Op]>>,
+    pub redirections: Vec<Redirection>,
+    /// Nobody waits for it (`&`).
+    pub background: bool,
+    /// What it sets, the script has set: `{ … } > file`.
+    pub shares_variables: bool,
+    pub looped: bool,
 }
 
-pub fn literal(text: &str) -> Word {
-    Word(vec![Piece::Text(text.to_owned())])
+/// The instructions for a program with its arguments.
+pub fn line(words: &[String]) -> Arc<[Op]> {
+    let command = Command { words: words.iter().map(|word| literal(word)).collect(), ..Command::default() };
+    [Op::Run { command: command.into(), looped: false }].into()
 }
 
-/// The instructions of a script that is not understood: it says so and ends with 2.
-pub fn refusal(shell: &str, message: &str) -> Vec<Op> {
-    let say = vec![literal("echo"), literal(&format!("{shell}: {message}"))];
-    let end = vec![literal("exit"), literal("2")];
-    vec![Op::Run { words: say, looped: false }, Op::Run { words: end, looped: false }]
+/// Compiles a script; one that can't be read says so when it is run.
+pub fn script(text: &str) -> Arc<[Op]> {
+    parse(text).unwrap_or_else(|message| vec![Op::Refuse(message)]).into()
 }
 
-/// `NAME=value` at the beginning of a command.
-pub fn assignment(word: &Word) -> Option<(String, Word)> {
-    let Some(Piece::Text(text)) = word.0.first() else { return None };
-    let (name, value) = text.split_once('=')?;
-    let legal = !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
-    let mut rest = Word(vec![Piece::Text(value.to_owned())]);
-    rest.0.extend(word.0[1..].iter().cloned());
-    legal.then(|| (name.to_owned(), rest))
-}
-
-/// Takes `> file`, `>> file` off the end of a command; marks of other streams are dropped.
-pub fn redirection(words: &[Word]) -> (&[Word], Option<(&Word, bool)>) {
-    let at = words.iter().position(|word| matches!(word.plain(), Some("\0>" | "\0>>")));
-    match at {
-        Some(at) => (&words[..at], words.get(at + 1).map(|file| (file, words[at].plain() == Some("\0>>")))),
-        None => (words, None),
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Word(Word),
-    Op(&'static str),
-}
-
-/// Compiles a script; the error is what the shell says.
-pub fn parse(text: &str) -> Result<Vec<Op>, String> {
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, ops: Vec::new(), loops: Vec::new(), lists: 0, depth: 0 };
+fn parse(text: &str) -> Result<Vec<Op>, String> {
+    let tokens = tokens(text)?;
+    let mut parser = Parser { tokens, at: 0, ops: Vec::new(), loops: Vec::new(), looped: 0, lists: 0, depth: 0 };
     parser.list(&[])?;
     match parser.tokens.get(parser.at) {
         None => Ok(parser.ops),
@@ -98,157 +78,30 @@ pub fn parse(text: &str) -> Result<Vec<Op>, String> {
 fn unexpected(token: Option<&Token>) -> String {
     let what = match token {
         None => "end of file".to_owned(),
+        Some(Token::Op("\n")) => "newline".to_owned(),
         Some(Token::Op(op)) => format!("\"{op}\""),
         Some(Token::Word(word)) => format!("\"{}\"", word.plain().unwrap_or("word")),
+        Some(Token::Redirection(_)) => "redirection".to_owned(),
     };
     format!("syntax error: unexpected {what}")
 }
 
-const OPERATORS: &[&str] = &["&&", "||", ";;", ";", "\n", "|", "&", "(", ")"];
-
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let chars: Vec<char> = text.chars().collect();
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while let Some(&c) = chars.get(at) {
-        let rest = |op: &str| op.chars().enumerate().all(|(i, want)| chars.get(at + i) == Some(&want));
-        if c == '#' {
-            while chars.get(at).is_some_and(|&c| c != '\n') {
-                at += 1;
-            }
-        } else if c == ' ' || c == '\t' || c == '\r' {
-            at += 1;
-        } else if rest("2>&1") || rest(">&2") || rest("1>&2") {
-            at += if c == '>' { 3 } else { 4 };
-        } else if rest("2>") {
-            // Errors and output are one stream here.
-            at += 2;
-            while chars.get(at) == Some(&' ') {
-                at += 1;
-            }
-            word(&chars, &mut at)?;
-        } else if rest(">>") || c == '>' {
-            let appends = rest(">>");
-            at += if appends { 2 } else { 1 };
-            tokens.push(Token::Word(literal(if appends { "\0>>" } else { "\0>" })));
-        } else if let Some(op) = OPERATORS.iter().find(|op| rest(op)) {
-            at += op.len();
-            tokens.push(Token::Op(op));
-        } else {
-            tokens.push(Token::Word(word(&chars, &mut at)?));
-        }
+/// `NAME=value` at the beginning of a command.
+fn assignment(word: &Word) -> Option<(String, Word)> {
+    let Some(super::words::Piece::Text(text)) = word.0.first() else { return None };
+    let (name, value) = text.split_once('=')?;
+    let mut rest = Word::default();
+    if !value.is_empty() {
+        rest.0.push(super::words::Piece::Text(value.to_owned()));
     }
-    Ok(tokens)
+    rest.0.extend(word.0[1..].iter().cloned());
+    is_name(name).then(|| (name.to_owned(), rest))
 }
 
-fn word(chars: &[char], at: &mut usize) -> Result<Word, String> {
-    let mut word = Word::default();
-    let mut text = String::new();
-    let mut any = false;
-    let mut quoted = false;
-    let flush = |text: &mut String, word: &mut Word| {
-        if !text.is_empty() {
-            word.0.push(Piece::Text(std::mem::take(text)));
-        }
-    };
-    while let Some(&c) = chars.get(*at) {
-        match c {
-            '\'' if !quoted => {
-                let end = chars[*at + 1..].iter().position(|&c| c == '\'');
-                let end = end.ok_or("syntax error: unterminated quoted string")? + *at + 1;
-                text.extend(&chars[*at + 1..end]);
-                any = true;
-                *at = end;
-            }
-            '"' => {
-                quoted = !quoted;
-                any = true;
-            }
-            '\\' => {
-                *at += 1;
-                match chars.get(*at) {
-                    Some('\n') | None => {}
-                    Some(&next) if quoted && !matches!(next, '"' | '$' | '\\' | '`') => text.extend(['\\', next]),
-                    Some(&next) => text.push(next),
-                }
-            }
-            '$' => {
-                flush(&mut text, &mut word);
-                match dollar(chars, at, quoted)? {
-                    Some(piece) => word.0.push(piece),
-                    None => text.push('$'),
-                }
-                any = true;
-                continue;
-            }
-            '`' => {
-                let end = chars[*at + 1..].iter().position(|&c| c == '`');
-                let end = end.ok_or("syntax error: unterminated backquote")? + *at + 1;
-                flush(&mut text, &mut word);
-                word.0.push(Piece::Output { script: chars[*at + 1..end].iter().collect(), quoted });
-                *at = end;
-            }
-            c if !quoted && (c.is_whitespace() || ";&|()<>".contains(c)) => break,
-            c => text.push(c),
-        }
-        *at += 1;
-    }
-    if quoted {
-        return Err("syntax error: unterminated quoted string".into());
-    }
-    if !text.is_empty() || any && word.0.is_empty() {
-        word.0.push(Piece::Text(text));
-    }
-    if word.0.is_empty() {
-        // A lone character that begins no word: `<`.
-        return Err(format!("syntax error: unexpected \"{}\"", chars.get(*at).copied().unwrap_or(' ')));
-    }
-    Ok(word)
-}
-
-/// What a `$` at `at` begins; moves behind it.
-fn dollar(chars: &[char], at: &mut usize, quoted: bool) -> Result<Option<Piece>, String> {
-    let rest = &chars[*at + 1..];
-    let closed = |open: usize, depth_open: char, depth_close: char| {
-        let mut depth = 0_usize;
-        for (index, &c) in rest.iter().enumerate().skip(open) {
-            if c == depth_open {
-                depth += 1;
-            } else if c == depth_close {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return Some(index);
-                }
-            }
-        }
-        None
-    };
-    match rest.first() {
-        Some('(') => {
-            let end = closed(0, '(', ')').ok_or("syntax error: missing ')'")?;
-            *at += end + 2;
-            let inner: String = rest[1..end].iter().collect();
-            let sum = inner.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
-            Ok(Some(match sum {
-                Some(sum) => Piece::Sum(sum.to_owned()),
-                None => Piece::Output { script: inner, quoted },
-            }))
-        }
-        Some('{') => {
-            let end = closed(0, '{', '}').ok_or("syntax error: missing '}'")?;
-            *at += end + 2;
-            Ok(Some(Piece::Variable { name: rest[1..end].iter().collect(), quoted }))
-        }
-        Some('?') => {
-            *at += 2;
-            Ok(Some(Piece::Variable { name: "?".into(), quoted: true }))
-        }
-        _ => {
-            let name: String = rest.iter().take_while(|c| **c == '_' || c.is_ascii_alphanumeric()).collect();
-            *at += 1 + name.len();
-            Ok((!name.is_empty()).then_some(Piece::Variable { name, quoted }))
-        }
-    }
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
 struct Parser {
@@ -257,6 +110,8 @@ struct Parser {
     ops: Vec<Op>,
     /// Of each open loop: where it begins again, and the jumps that leave it.
     loops: Vec<(usize, Vec<usize>)>,
+    /// How many loops are around, also those outside of a part with instructions of its own.
+    looped: usize,
     lists: usize,
     depth: usize,
 }
@@ -266,7 +121,7 @@ impl Parser {
         match self.tokens.get(self.at) {
             Some(Token::Word(word)) => word.plain(),
             Some(Token::Op(op)) => Some(op),
-            None => None,
+            _ => None,
         }
     }
 
@@ -297,17 +152,16 @@ impl Parser {
             if self.at >= self.tokens.len() || self.keyword().is_some_and(|word| ends.contains(&word)) {
                 break;
             }
+            let begin = self.ops.len();
             self.and_or()?;
             if self.accept("&") {
-                self.separators();
-                if self.keyword() != Some("wait") {
-                    return Err("background jobs are not supported here".into());
-                }
+                let stage = self.cut(begin);
+                self.spawn(vec![stage], Vec::new(), true, false);
+                continue;
             }
             match self.tokens.get(self.at) {
                 Some(Token::Op(";" | "\n")) | None => {}
-                Some(_) if self.keyword().is_some_and(|word| ends.contains(&word) || word == "wait") => {}
-                Some(Token::Op("|")) => return Err("pipes are not supported here".into()),
+                Some(_) if self.keyword().is_some_and(|word| ends.contains(&word)) => {}
                 other => return Err(unexpected(other)),
             }
         }
@@ -316,7 +170,7 @@ impl Parser {
     }
 
     fn and_or(&mut self) -> Result<(), String> {
-        self.negatable()?;
+        self.pipeline()?;
         loop {
             let stops_on_success = match self.keyword() {
                 Some("&&") => false,
@@ -327,62 +181,163 @@ impl Parser {
             while self.accept("\n") {}
             let jump = self.ops.len();
             self.ops.push(Op::Jump(0));
-            self.negatable()?;
+            self.pipeline()?;
             self.ops[jump] = Op::JumpIf(stops_on_success, self.ops.len());
         }
     }
 
-    fn negatable(&mut self) -> Result<(), String> {
+    fn pipeline(&mut self) -> Result<(), String> {
         let negated = self.accept("!");
+        let begin = self.ops.len();
         self.command()?;
+        if self.keyword() == Some("|") {
+            let mut stages = vec![self.cut(begin)];
+            while self.accept("|") {
+                while self.accept("\n") {}
+                stages.push(self.part(Parser::command)?);
+            }
+            self.spawn(stages, Vec::new(), false, false);
+        }
         if negated {
             self.ops.push(Op::Not);
         }
         Ok(())
     }
 
-    fn command(&mut self) -> Result<(), String> {
-        match self.keyword() {
-            Some("if") => self.conditional(),
-            Some("while") => self.repeat(false),
-            Some("until") => self.repeat(true),
-            Some("for") => self.each(),
-            Some("(") => self.group(")"),
-            Some("{") => self.group("}"),
-            Some("break" | "continue") if !self.loops.is_empty() => {
-                let leaves = self.accept("break");
-                let jump = self.ops.len();
-                self.ops.push(Op::Jump(0));
-                if let Some((begin, exits)) = self.loops.last_mut() {
-                    if leaves {
-                        exits.push(jump);
-                    } else {
-                        self.ops[jump] = Op::Jump(*begin);
-                        self.at += 1;
-                    }
-                }
-                Ok(())
-            }
-            Some("then" | "else" | "elif" | "fi" | "do" | "done") => Err(unexpected(self.tokens.get(self.at))),
-            _ => {
-                let mut words = Vec::new();
-                while let Some(Token::Word(word)) = self.tokens.get(self.at) {
-                    words.push(word.clone());
-                    self.at += 1;
-                }
-                if words.is_empty() {
-                    return Err(unexpected(self.tokens.get(self.at)));
-                }
-                self.ops.push(Op::Run { words, looped: !self.loops.is_empty() });
-                Ok(())
-            }
-        }
+    fn spawn(
+        &mut self,
+        stages: Vec<Arc<[Op]>>,
+        redirections: Vec<Redirection>,
+        background: bool,
+        shares_variables: bool,
+    ) {
+        let looped = self.looped > 0;
+        self.ops.push(Op::Spawn(Arc::new(Spawn { stages, redirections, background, shares_variables, looped })));
     }
 
-    fn group(&mut self, end: &'static str) -> Result<(), String> {
-        self.at += 1;
-        self.list(&[end])?;
-        self.expect(end)
+    /// Instructions of their own.
+    fn part(&mut self, parse: impl FnOnce(&mut Parser) -> Result<(), String>) -> Result<Arc<[Op]>, String> {
+        let (ops, loops) = (std::mem::take(&mut self.ops), std::mem::take(&mut self.loops));
+        let parsed = parse(self);
+        self.loops = loops;
+        let part = std::mem::replace(&mut self.ops, ops);
+        parsed.map(|()| part.into())
+    }
+
+    /// Takes what was compiled since as instructions of their own.
+    fn cut(&mut self, begin: usize) -> Arc<[Op]> {
+        let mut part = self.ops.split_off(begin);
+        let end_of_part = part.len();
+        // What leads out of the part ends it.
+        let moved = |to: &mut usize| *to = to.checked_sub(begin).unwrap_or(end_of_part);
+        for op in &mut part {
+            match op {
+                Op::Jump(to) | Op::JumpIf(_, to) | Op::ForNext(_, _, to) => moved(to),
+                Op::Case { arms, end, .. } => arms.iter_mut().map(|(_, to)| to).chain([end]).for_each(moved),
+                _ => {}
+            }
+        }
+        for (_, exits) in &mut self.loops {
+            for exit in exits.extract_if(.., |exit| *exit >= begin) {
+                part[exit - begin] = Op::Jump(end_of_part);
+            }
+        }
+        part.into()
+    }
+
+    fn command(&mut self) -> Result<(), String> {
+        let begin = self.ops.len();
+        match self.keyword() {
+            Some("if") => self.conditional()?,
+            Some("while") => self.repeat(false)?,
+            Some("until") => self.repeat(true)?,
+            Some("for") => self.each()?,
+            Some("case") => self.case()?,
+            Some("{") => {
+                self.at += 1;
+                self.list(&["}"])?;
+                self.expect("}")?;
+            }
+            Some("(") => {
+                self.at += 1;
+                let stage = self.part(|parser| parser.list(&[")"]))?;
+                self.expect(")")?;
+                let redirections = self.redirections();
+                self.spawn(vec![stage], redirections, false, false);
+                return Ok(());
+            }
+            Some("break" | "continue") if !self.loops.is_empty() => return self.leave(),
+            Some("then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}") => {
+                return Err(unexpected(self.tokens.get(self.at)));
+            }
+            _ => return self.simple(),
+        }
+        let redirections = self.redirections();
+        if !redirections.is_empty() {
+            let stage = self.cut(begin);
+            self.spawn(vec![stage], redirections, false, true);
+        }
+        Ok(())
+    }
+
+    fn redirections(&mut self) -> Vec<Redirection> {
+        let mut found = Vec::new();
+        while let Some(Token::Redirection(redirection)) = self.tokens.get(self.at) {
+            found.push(redirection.clone());
+            self.at += 1;
+        }
+        found
+    }
+
+    fn leave(&mut self) -> Result<(), String> {
+        let leaves = self.accept("break");
+        let jump = self.ops.len();
+        self.ops.push(Op::Jump(0));
+        if let Some((begin, exits)) = self.loops.last_mut() {
+            if leaves {
+                exits.push(jump);
+            } else {
+                self.ops[jump] = Op::Jump(*begin);
+                self.at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn simple(&mut self) -> Result<(), String> {
+        let mut command = Command::default();
+        let begin = self.at;
+        loop {
+            match self.tokens.get(self.at) {
+                Some(Token::Word(word)) => match assignment(word).filter(|_| command.words.is_empty()) {
+                    Some(assignment) => command.assignments.push(assignment),
+                    None => command.words.push(word.clone()),
+                },
+                Some(Token::Redirection(redirection)) => command.redirections.push(redirection.clone()),
+                Some(Token::Op("(")) if command.words.len() == 1 && self.at == begin + 1 => {
+                    return self.function(&command.words[0]);
+                }
+                _ => break,
+            }
+            self.at += 1;
+        }
+        if self.at == begin {
+            return Err(unexpected(self.tokens.get(self.at)));
+        }
+        self.ops.push(Op::Run { command: command.into(), looped: self.looped > 0 });
+        Ok(())
+    }
+
+    /// `NAME() { … }`
+    fn function(&mut self, name: &Word) -> Result<(), String> {
+        let name = name.plain().filter(|name| is_name(name) || name.contains('-')).map(str::to_owned);
+        let name = name.ok_or_else(|| unexpected(self.tokens.get(self.at)))?;
+        self.expect("(")?;
+        self.expect(")")?;
+        while self.accept("\n") {}
+        let body = self.part(Parser::command)?;
+        self.ops.push(Op::Define(name, body));
+        Ok(())
     }
 
     fn conditional(&mut self) -> Result<(), String> {
@@ -412,10 +367,52 @@ impl Parser {
         Ok(())
     }
 
+    fn case(&mut self) -> Result<(), String> {
+        self.at += 1;
+        let Some(Token::Word(word)) = self.tokens.get(self.at).cloned() else {
+            return Err(unexpected(self.tokens.get(self.at)));
+        };
+        self.at += 1;
+        self.separators();
+        self.expect("in")?;
+        let start = self.ops.len();
+        self.ops.push(Op::Jump(0));
+        let (mut arms, mut ends) = (Vec::new(), Vec::new());
+        loop {
+            self.separators();
+            if self.accept("esac") {
+                break;
+            }
+            self.accept("(");
+            loop {
+                let Some(Token::Word(pattern)) = self.tokens.get(self.at) else {
+                    return Err(unexpected(self.tokens.get(self.at)));
+                };
+                arms.push((pattern.clone(), self.ops.len()));
+                self.at += 1;
+                if !self.accept("|") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            self.list(&[";;", "esac"])?;
+            ends.push(self.ops.len());
+            self.ops.push(Op::Jump(0));
+            self.accept(";;");
+        }
+        let end = self.ops.len();
+        for jump in ends {
+            self.ops[jump] = Op::Jump(end);
+        }
+        self.ops[start] = Op::Case { word, arms, end };
+        Ok(())
+    }
+
     fn repeat(&mut self, until: bool) -> Result<(), String> {
         self.at += 1;
         let begin = self.ops.len();
         self.loops.push((begin, Vec::new()));
+        self.looped += 1;
         self.list(&["do"])?;
         self.expect("do")?;
         let leave = self.ops.len();
@@ -429,11 +426,16 @@ impl Parser {
         self.at += 1;
         let name = self.keyword().map(str::to_owned).ok_or_else(|| unexpected(None))?;
         self.at += 1;
-        self.expect("in")?;
         let mut words = Vec::new();
-        while let Some(Token::Word(word)) = self.tokens.get(self.at) {
-            words.push(word.clone());
-            self.at += 1;
+        while self.accept("\n") {}
+        if self.accept("in") {
+            while let Some(Token::Word(word)) = self.tokens.get(self.at) {
+                words.push(word.clone());
+                self.at += 1;
+            }
+        } else {
+            let all = super::words::Piece::Parameter { name: "@".into(), action: None, quoted: true };
+            words.push(Word(vec![all]));
         }
         self.separators();
         self.expect("do")?;
@@ -442,6 +444,7 @@ impl Parser {
         self.ops.push(Op::ForInit(list, words));
         let begin = self.ops.len();
         self.loops.push((begin, Vec::new()));
+        self.looped += 1;
         self.ops.push(Op::Jump(0));
         self.body(begin)?;
         self.ops[begin] = Op::ForNext(list, name, self.ops.len());
@@ -452,6 +455,7 @@ impl Parser {
     fn body(&mut self, begin: usize) -> Result<(), String> {
         self.list(&["done"])?;
         self.expect("done")?;
+        self.looped -= 1;
         self.ops.push(Op::Jump(begin));
         let end = self.ops.len();
         for jump in self.loops.pop().map(|(_, exits)| exits).unwrap_or_default() {

@@ -1,13 +1,8 @@
-//! The commands of a container's shell that look at files or change them, with BusyBox's words.
+//! The programs that look at files or change them, with BusyBox's words.
 
-use std::sync::Arc;
-
-use super::{Files, Outcome};
+use super::{Call, Outcome, Output};
 use crate::clock::Time;
-use crate::runtime::files::{Node, Refusal, What, plain};
-
-pub const KNOWN: &[&str] =
-    &["cat", "cp", "dd", "head", "ls", "mkdir", "mv", "readlink", "rm", "stat", "touch", "truncate", "wc"];
+use crate::runtime::files::{Files, Node, Refusal, What, plain};
 
 /// A command on its way: what it works on, and where its lines go.
 pub struct Turn<'a> {
@@ -15,7 +10,7 @@ pub struct Turn<'a> {
     /// The folder that other paths begin at.
     pub folder: &'a str,
     pub now: Time,
-    pub print: &'a mut dyn FnMut(String),
+    pub out: &'a mut Output,
 }
 
 /// A path from the root.
@@ -36,23 +31,29 @@ pub fn size(text: &str) -> Option<u64> {
     text[..digits].parse::<u64>().ok()?.checked_mul(unit)
 }
 
-pub(super) fn run(command: &str, args: &[&str], mut turn: Turn<'_>) -> Outcome {
+pub(super) fn run(call: &mut Call<'_, '_>) -> Outcome {
+    let (command, args) = (call.name, call.args);
+    let now = call.around.now;
+    let mut turn = Turn { files: call.around.files, folder: &call.script.folder, now, out: call.out };
     let (flags, paths): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-') && arg.len() > 1);
     let flag = |letter: char| flags.iter().any(|flag| !flag.starts_with("--") && flag.contains(letter));
     let mut failed = false;
     match command {
         "ls" => return turn.ls(&paths, flag('a'), flag('l'), flag('L'), flag('d')),
         "dd" => return turn.dd(args),
-        "head" => return turn.head(args),
         "cp" | "mv" => return turn.copy(command, &paths, flag('r') || flag('a') || flag('R')),
         "truncate" => return turn.truncate(args),
         "stat" => return turn.stat(args),
+        "chmod" => return turn.chmod(&paths),
+        "ln" => return turn.link(&paths, flag('f')),
+        "find" => return turn.find(args),
+        "du" => return turn.usage(&paths),
+        "mktemp" => return turn.temporary(flag('d')),
         _ => {}
     }
     for path in &paths {
         let place = absolute(turn.folder, path);
         let done = match command {
-            "cat" => turn.cat(path, &place),
             "touch" if turn.files.exists(&place) => Ok(()),
             "touch" => turn.files.write(&place, "", turn.now).map_err(|why| format!("touch: {path}: {why}")),
             "mkdir" if turn.files.exists(&place) && flag('p') => Ok(()),
@@ -61,6 +62,16 @@ pub(super) fn run(command: &str, args: &[&str], mut turn: Turn<'_>) -> Outcome {
                 .files
                 .put(&place, Node::folder(turn.now))
                 .map_err(|why| format!("mkdir: can't create directory '{path}': {why}")),
+            "rmdir" if !turn.files.is_folder(&place) => Err(format!("rmdir: '{path}': No such file or directory")),
+            "rmdir" if !turn.files.list(&place).is_empty() => Err(format!("rmdir: '{path}': Directory not empty")),
+            "rmdir" => turn.files.remove(&place).map_err(|why| format!("rmdir: '{path}': {why}")),
+            "realpath" if turn.files.exists(&place) => {
+                let found = turn.files.resolve(&place);
+                turn.out.line(if found.is_empty() { "/" } else { &found });
+                Ok(())
+            }
+            "realpath" => Err(format!("realpath: {path}: No such file or directory")),
+            "chown" | "chgrp" | "sync" => Ok(()),
             "rm" if turn.files.is_folder(&place) && !flag('r') && !flag('R') => {
                 Err(format!("rm: '{path}' is a directory"))
             }
@@ -68,14 +79,13 @@ pub(super) fn run(command: &str, args: &[&str], mut turn: Turn<'_>) -> Outcome {
                 Err(Refusal::Missing) if flag('f') => Ok(()),
                 done => done.map_err(|why| format!("rm: can't remove '{path}': {why}")),
             },
-            "wc" => turn.wc(path, &place, flag('c'), flag('l')),
             "readlink" => match turn.files.node(&place).map(|node| node.what.clone()) {
                 _ if flag('f') => {
-                    (turn.print)(turn.files.resolve(&place));
+                    turn.out.line(&turn.files.resolve(&place));
                     Ok(())
                 }
                 Some(What::Link(target)) => {
-                    (turn.print)(target.to_string());
+                    turn.out.line(&target);
                     Ok(())
                 }
                 _ => Err(String::new()),
@@ -85,7 +95,7 @@ pub(super) fn run(command: &str, args: &[&str], mut turn: Turn<'_>) -> Outcome {
         if let Err(message) = done {
             failed = true;
             if !message.is_empty() {
-                (turn.print)(message);
+                turn.out.error_line(&message);
             }
         }
     }
@@ -93,63 +103,13 @@ pub(super) fn run(command: &str, args: &[&str], mut turn: Turn<'_>) -> Outcome {
 }
 
 impl Turn<'_> {
-    /// The text of a file, or what the system says of the path.
-    fn text(&self, place: &str) -> Result<Arc<str>, &'static str> {
-        match self.files.target(place).map(|node| &node.what) {
-            Some(What::File { text, .. }) => Ok(text.clone()),
-            _ if self.files.is_folder(place) => Err("Is a directory"),
-            _ => Err("No such file or directory"),
-        }
-    }
-
-    fn cat(&mut self, path: &str, place: &str) -> Result<(), String> {
-        match self.text(place) {
-            Ok(text) => text.lines().for_each(|line| (self.print)(line.to_owned())),
-            Err("Is a directory") => return Err("cat: read error: Is a directory".into()),
-            Err(why) => return Err(format!("cat: can't open '{path}': {why}")),
-        }
-        Ok(())
-    }
-
-    fn head(&mut self, args: &[&str]) -> Outcome {
-        let (count, paths) = match args {
-            ["-n", count, paths @ ..] => (count.parse().unwrap_or(10), paths),
-            [count, paths @ ..] if count.starts_with('-') => {
-                (count.trim_start_matches(['-', 'n']).parse().unwrap_or(10), paths)
-            }
-            paths => (10, paths),
-        };
-        for path in paths {
-            match self.text(&absolute(self.folder, path)) {
-                Ok(text) => text.lines().take(count).for_each(|line| (self.print)(line.to_owned())),
-                Err(why) => {
-                    (self.print)(format!("head: {path}: {why}"));
-                    return Outcome::Done(1);
-                }
-            }
-        }
-        Outcome::Done(0)
-    }
-
-    fn wc(&mut self, path: &str, place: &str, bytes: bool, lines: bool) -> Result<(), String> {
-        let text = self.text(place).map_err(|why| format!("wc: {path}: {why}"))?;
-        let size_bytes = self.files.target(place).map_or(0, Node::size_bytes);
-        let newlines = text.matches('\n').count();
-        (self.print)(match (bytes, lines) {
-            (true, _) => format!("{size_bytes} {path}"),
-            (_, true) => format!("{newlines} {path}"),
-            _ => format!("{newlines:9} {:9} {size_bytes:9} {path}", text.split_whitespace().count()),
-        });
-        Ok(())
-    }
-
     fn ls(&mut self, paths: &[&str], all: bool, long: bool, follow: bool, itself: bool) -> Outcome {
         let (mut status, several) = (0, paths.len() > 1);
         for path in if paths.is_empty() { &["."] } else { paths } {
             let place = absolute(self.folder, path);
             if self.files.is_folder(&place) && !itself {
                 if several {
-                    (self.print)(format!("{path}:"));
+                    self.out.line(&format!("{path}:"));
                 }
                 let mut found = self.files.list(&place);
                 if all {
@@ -165,7 +125,7 @@ impl Turn<'_> {
                         What::Link(_) => 0,
                     };
                     let total: u64 = found.iter().map(|(_, node)| node.as_ref().map_or(4, blocks)).sum();
-                    (self.print)(format!("total {total}"));
+                    self.out.line(&format!("total {total}"));
                 }
                 for (name, _) in found {
                     let inner = format!("{place}/{name}");
@@ -174,7 +134,7 @@ impl Turn<'_> {
             } else if self.files.exists(&place) || self.files.node(&place).is_some() {
                 self.entry(path, &place, long, follow);
             } else {
-                (self.print)(format!("ls: {path}: No such file or directory"));
+                self.out.error_line(&format!("ls: {path}: No such file or directory"));
                 status = 1;
             }
         }
@@ -184,7 +144,7 @@ impl Turn<'_> {
     /// One line of a listing.
     fn entry(&mut self, name: &str, place: &str, long: bool, follow: bool) {
         if !long {
-            return (self.print)(name.to_owned());
+            return self.out.line(name);
         }
         let found = if follow { self.files.target(place) } else { self.files.node(place) };
         let node = found.cloned().unwrap_or_else(|| Node::folder(self.now));
@@ -197,7 +157,8 @@ impl Turn<'_> {
             What::File { .. } | What::Folder => String::new(),
         };
         let permissions = node.permissions();
-        (self.print)(format!("{permissions} {links:4} root     {group:8} {size_bytes:9} {time} {name}{arrow}"));
+        let line = format!("{permissions} {links:4} root     {group:8} {size_bytes:9} {time} {name}{arrow}");
+        self.out.line(&line);
     }
 
     fn stat(&mut self, args: &[&str]) -> Outcome {
@@ -213,7 +174,7 @@ impl Turn<'_> {
             let found = if follow { self.files.target(&place) } else { self.files.node(&place) };
             let Some(node) = found.cloned().or_else(|| self.files.is_folder(&place).then(|| Node::folder(self.now)))
             else {
-                (self.print)(format!("stat: can't stat '{path}': No such file or directory"));
+                self.out.error_line(&format!("stat: can't stat '{path}': No such file or directory"));
                 return Outcome::Done(1);
             };
             let filled = format
@@ -223,7 +184,7 @@ impl Turn<'_> {
                 .replace("%A", &node.permissions())
                 .replace("%g", &node.group.to_string())
                 .replace("%u", "0");
-            (self.print)(filled);
+            self.out.line(&filled);
         }
         Outcome::Done(0)
     }
@@ -233,20 +194,134 @@ impl Turn<'_> {
         let value = |name: &str| args.iter().find_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
         let (block, count) = (value("bs").map_or(Some(512), size), value("count").map_or(Some(1), size));
         let (Some(block), Some(count), Some(path)) = (block, count, value("of")) else {
-            (self.print)("dd: invalid number or no output".into());
+            self.out.error_line("dd: invalid number or no output");
             return Outcome::Done(1);
         };
         let done = self.fill(path, block.saturating_mul(count));
         match done {
-            Ok(()) => {
-                [format!("{count}+0 records in"), format!("{count}+0 records out")].map(|line| (self.print)(line))
-            }
+            Ok(()) => [format!("{count}+0 records in"), format!("{count}+0 records out")]
+                .map(|line| self.out.error_line(&line)),
             Err(why) => {
-                (self.print)(format!("dd: can't open '{path}': {why}"));
+                self.out.error_line(&format!("dd: can't open '{path}': {why}"));
                 return Outcome::Done(1);
             }
         };
         Outcome::Done(0)
+    }
+
+    /// `chmod 0644 PATH…`, `chmod +x`, `chmod -R u=rwx`
+    fn chmod(&mut self, paths: &[&str]) -> Outcome {
+        let Some((mode, paths)) = paths.split_first() else {
+            self.out.error_line("chmod: missing operand");
+            return Outcome::Done(1);
+        };
+        let mut status = 0;
+        for path in paths {
+            let place = absolute(self.folder, path);
+            let Some(node) = self.files.target(&place).cloned() else {
+                self.out.error_line(&format!("chmod: {path}: No such file or directory"));
+                status = 1;
+                continue;
+            };
+            match changed(node.mode, mode) {
+                Some(mode) if self.files.is_writable(&place) => {
+                    self.files.set(self.files.resolve(&place), Node { mode, ..node });
+                }
+                Some(_) => {
+                    self.out.error_line(&format!("chmod: {path}: Read-only file system"));
+                    status = 1;
+                }
+                None => {
+                    self.out.error_line(&format!("chmod: invalid mode '{mode}'"));
+                    status = 1;
+                }
+            }
+        }
+        Outcome::Done(status)
+    }
+
+    fn link(&mut self, paths: &[&str], forced: bool) -> Outcome {
+        let [target, path] = paths else {
+            self.out.error_line("ln: expected -s TARGET NAME");
+            return Outcome::Done(1);
+        };
+        let place = absolute(self.folder, path);
+        if self.files.node(&place).is_some() && !forced {
+            self.out.error_line(&format!("ln: {path}: File exists"));
+            return Outcome::Done(1);
+        }
+        self.files.set(place, Node::link(*target, self.now));
+        Outcome::Done(0)
+    }
+
+    /// `find PATH… -name PATTERN -type f`
+    fn find(&mut self, args: &[&str]) -> Outcome {
+        let count = args.iter().position(|arg| arg.starts_with(['-', '!', '('])).unwrap_or(args.len());
+        let (paths, tests) = args.split_at(count);
+        let value = |name: &str| tests.iter().position(|test| *test == name).and_then(|at| tests.get(at + 1)).copied();
+        let (name, kind) = (value("-name"), value("-type"));
+        let fits = |path: &str, node: Option<&Node>| {
+            let last = path.rsplit('/').next().unwrap_or_default();
+            let letter = match node.map(|node| &node.what) {
+                Some(What::File { .. }) => "f",
+                Some(What::Link(_)) => "l",
+                Some(What::Folder) | None => "d",
+            };
+            name.is_none_or(|name| crate::runtime::shell::pattern::matches(name, last))
+                && kind.is_none_or(|kind| kind == letter)
+        };
+        let mut status = 0;
+        for path in if paths.is_empty() { &["."] } else { paths } {
+            let place = absolute(self.folder, path);
+            if !self.files.exists(&place) {
+                self.out.error_line(&format!("find: {path}: No such file or directory"));
+                status = 1;
+                continue;
+            }
+            let mut todo =
+                vec![(path.trim_end_matches('/').to_owned(), place.clone(), self.files.node(&place).cloned())];
+            while let Some((shown, place, node)) = todo.pop() {
+                let is_link = matches!(&node, Some(Node { what: What::Link(_), .. }));
+                if fits(&shown, node.as_ref()) {
+                    self.out.line(if shown.is_empty() { "/" } else { &shown });
+                }
+                if !is_link && self.files.is_folder(&place) {
+                    let inner = self.files.list(&place).into_iter().rev();
+                    todo.extend(inner.map(|(name, node)| (format!("{shown}/{name}"), format!("{place}/{name}"), node)));
+                }
+            }
+        }
+        Outcome::Done(status)
+    }
+
+    /// `du`: kibibytes below each path.
+    fn usage(&mut self, paths: &[&str]) -> Outcome {
+        for path in if paths.is_empty() { &["."] } else { paths } {
+            let place = self.files.resolve(&absolute(self.folder, path));
+            let kib = self.files.below(&place).size_bytes().div_ceil(1024);
+            self.out.line(&format!("{kib}\t{path}"));
+        }
+        Outcome::Done(0)
+    }
+
+    /// `mktemp`: a name that is free.
+    fn temporary(&mut self, folder: bool) -> Outcome {
+        let mut number = 0;
+        while self.files.exists(&format!("/tmp/tmp.{number:06}")) {
+            number += 1;
+        }
+        let path = format!("/tmp/tmp.{number:06}");
+        let node = if folder { Node::folder(self.now) } else { Node::file("", 0o600, self.now) };
+        match self.files.put(&path, node) {
+            Ok(()) => {
+                self.out.line(&path);
+                Outcome::Done(0)
+            }
+            Err(why) => {
+                self.out.error_line(&format!("mktemp: {path}: {why}"));
+                Outcome::Done(1)
+            }
+        }
     }
 
     fn truncate(&mut self, args: &[&str]) -> Outcome {
@@ -254,12 +329,12 @@ impl Turn<'_> {
             ["-s", amount, path] if size(amount).is_some() => match self.fill(path, size(amount).unwrap_or(0)) {
                 Ok(()) => Outcome::Done(0),
                 Err(why) => {
-                    (self.print)(format!("truncate: {path}: {why}"));
+                    self.out.error_line(&format!("truncate: {path}: {why}"));
                     Outcome::Done(1)
                 }
             },
             _ => {
-                (self.print)("truncate: expected -s SIZE FILE".into());
+                self.out.error_line("truncate: expected -s SIZE FILE");
                 Outcome::Done(1)
             }
         }
@@ -277,7 +352,7 @@ impl Turn<'_> {
 
     fn copy(&mut self, command: &str, paths: &[&str], recursive: bool) -> Outcome {
         let Some((to, from)) = paths.split_last().filter(|(_, from)| !from.is_empty()) else {
-            (self.print)(format!("{command}: missing file operand"));
+            self.out.error_line(&format!("{command}: missing file operand"));
             return Outcome::Done(1);
         };
         let target = absolute(self.folder, to);
@@ -303,7 +378,7 @@ impl Turn<'_> {
                 _ => Ok(()),
             });
             if let Err(why) = done {
-                (self.print)(format!("{command}: can't stat '{path}': {why}"));
+                self.out.error_line(&format!("{command}: can't stat '{path}': {why}"));
                 return Outcome::Done(1);
             }
         }
@@ -311,9 +386,38 @@ impl Turn<'_> {
     }
 }
 
+/// Permissions after a change as `chmod` is told: `644`, `+x`, `go-w`, `u=rw,g=r`.
+fn changed(mode: u16, change: &str) -> Option<u16> {
+    if change.chars().all(|c| c.is_digit(8)) {
+        return u16::from_str_radix(change, 8).ok().filter(|mode| *mode <= 0o7777);
+    }
+    change.split(',').try_fold(mode, |mode, part| {
+        let at = part.find(['+', '-', '='])?;
+        let (who, (sign, what)) = (&part[..at], part[at..].split_at(1));
+        let all = who.is_empty() || who.contains('a');
+        let mut bits = 0;
+        for (letter, shift) in [('u', 6), ('g', 3), ('o', 0)] {
+            if all || who.contains(letter) {
+                let of = |letter, bit: u16| if what.contains(letter) { bit << shift } else { 0 };
+                bits |= of('r', 4) | of('w', 2) | of('x', 1);
+            }
+        }
+        let theirs: u16 = [('u', 0o700), ('g', 0o070), ('o', 0o007)]
+            .into_iter()
+            .filter(|(letter, _)| all || who.contains(*letter))
+            .map(|(_, mask)| mask)
+            .sum();
+        Some(match sign {
+            "+" => mode | bits,
+            "-" => mode & !bits,
+            _ => mode & !theirs | bits,
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::prints;
+    use crate::runtime::shell::tests::prints;
 
     #[test]
     fn files_are_copied_moved_and_listed() {
