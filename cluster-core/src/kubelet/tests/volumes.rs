@@ -32,7 +32,7 @@ fn a_config_map_is_a_folder_of_files_that_follow_it() {
         {"name": "v", "mountPath": "/etc/one", "subPath": "a"},
     ]);
     run_with(&mut cluster, volumes, mounts);
-    assert_eq!(output(&mut cluster, "ls /etc/config; cat /etc/config/a /etc/one"), "a\nb\n1\n1\n");
+    assert_eq!(output(&mut cluster, "ls /etc/config; cat /etc/config/a /etc/one"), "a\nb\n11");
     assert!(output(&mut cluster, "ls -l /etc/config").contains(" a -> ..data/a\n"));
     assert_eq!(output(&mut cluster, "stat -L -c %a /etc/config/a"), "400\n");
     let refused = output(&mut cluster, "echo x > /etc/config/a");
@@ -57,7 +57,7 @@ fn a_pod_waits_for_what_its_volumes_are_made_of() {
     assert_eq!(events(&cluster)[1], set_up("references non-existent config key: k"));
     patch_config(&mut cluster, json!({"k": "here"}));
     advance(&mut cluster, 120);
-    assert_eq!(output(&mut cluster, "cat /v/sub/k"), "here\n");
+    assert_eq!(output(&mut cluster, "cat /v/sub/k"), "here");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn the_pod_itself_can_be_read_in_a_volume() {
     ]);
     let projected = json!([{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": items}}]}}]);
     run_with(&mut cluster, projected, json!([{"name": "v", "mountPath": "/pod"}]));
-    assert_eq!(output(&mut cluster, "cat /pod/labels /pod/cpu"), "8000\n");
+    assert_eq!(output(&mut cluster, "cat /pod/labels /pod/cpu"), "8000");
     let labels = json!({"metadata": {"labels": {"app": "web", "tier": "front"}}});
     let key = Key::new("default", "web");
     cluster.request(Request::patch(&learner(), KindRef::of::<Pod>(), key, PatchType::Merge, labels)).unwrap();

@@ -237,7 +237,7 @@ mod tests {
             ),
             (
                 "echo x > /f; chmod 400 /f; agnhost mounttest --file_content=/f --file_mode=/f",
-                "mode of file \"/f\": -r--------|content of file \"/f\": x",
+                "mode of file \"/f\": -r--------|content of file \"/f\": x|",
             ),
             (
                 "agnhost mounttest --file_content_in_loop=/g --retry_time=1",

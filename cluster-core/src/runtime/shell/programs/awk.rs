@@ -93,7 +93,7 @@ fn rules(program: &str) -> Result<Vec<Rule>, String> {
 /// The first of some characters that stands outside of texts, patterns and brackets.
 fn outside(text: &str, wanted: &[char]) -> Option<(usize, char)> {
     let mut quote: Option<char> = None;
-    let (mut escaped, mut depth, mut last) = (false, 0_usize, ' ');
+    let (mut escaped, mut depth) = (false, 0_usize);
     for (at, c) in text.char_indices() {
         match quote {
             _ if escaped => escaped = false,
@@ -103,9 +103,8 @@ fn outside(text: &str, wanted: &[char]) -> Option<(usize, char)> {
             None if depth == 0 && wanted.contains(&c) => return Some((at, c)),
             None => match c {
                 '"' => quote = Some('"'),
-                '/' if "~(,! ".contains(last)
-                    && !text[..at].trim_end().ends_with(|c: char| c.is_ascii_digit() || c == ')') =>
-                {
+                // Behind a value it divides.
+                '/' if !text[..at].trim_end().ends_with(|c: char| c.is_alphanumeric() || ")]_\"".contains(c)) => {
                     quote = Some('/');
                 }
                 '(' | '[' => depth += 1,
@@ -113,7 +112,6 @@ fn outside(text: &str, wanted: &[char]) -> Option<(usize, char)> {
                 _ => {}
             },
         }
-        last = c;
     }
     None
 }
