@@ -74,7 +74,7 @@ fn the_pod_itself_can_be_read_in_a_volume() {
     let key = Key::new("default", "web");
     cluster.request(Request::patch(&learner(), KindRef::of::<Pod>(), key, PatchType::Merge, labels)).unwrap();
     advance(&mut cluster, 2);
-    assert_eq!(output(&mut cluster, "cat /pod/labels"), "app=\"web\"\ntier=\"front\"\n");
+    assert_eq!(output(&mut cluster, "cat /pod/labels"), "app=\"web\"\ntier=\"front\"");
 }
 
 #[test]
