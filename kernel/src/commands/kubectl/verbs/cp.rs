@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(run(&mut session, "kubectl exec web -- cat /tmp/copy"), "one\ntwo\n");
         run(&mut session, "kubectl cp note default/web:/tmp");
         run(&mut session, "kubectl cp conf web:/etc/app -c web");
-        assert_eq!(run(&mut session, "kubectl exec web -- cat /tmp/note /etc/app/a /etc/app/b"), "one\ntwo\n1\n2\n");
+        assert_eq!(run(&mut session, "kubectl exec web -- cat /tmp/note /etc/app/a /etc/app/b"), "one\ntwo\n12");
         run(&mut session, "kubectl cp web:/tmp/copy back");
         assert_eq!(session.files.read("back").unwrap(), "one\ntwo\n");
         run(&mut session, "kubectl cp web:/etc/app app");
