@@ -292,8 +292,33 @@ def test_the_built_in_kubectl_finds_its_server(kubectl, tmp_path):
     away = kubectl.run("get", "pods", program=ours, KUBECONFIG=str(tmp_path / "none"))
     assert away.returncode == 1 and "localhost:8080 was refused" in away.stderr
     lost = kubectl.run("get", "pods", "--context=nothing", program=ours)
-    assert (lost.returncode, lost.stderr) == (1, 'error: context "nothing" does not exist\n')
+    told = "Error in configuration: context was not found for specified context: nothing\n"
+    assert (lost.returncode, lost.stderr) == (1, told)
     kubeconfig = kubectl.environment["KUBECONFIG"]
     found = kubectl.run("--kubeconfig", kubeconfig, "get", "ns", "default", "-o", "name", program=ours, KUBECONFIG="")
     assert found.stdout == "namespace/default\n"
     assert "namespace/kube-system" in kubectl.run("get", "ns", "-oname", "--context", "kubernetes-admin@kubernetes", program=ours).stdout
+
+
+@pytest.mark.parametrize("line, words", [
+    ("kubectl rollout sta", ["status"]),
+    ("kubectl get configmaps sam", ["same"]),
+    ("kubectl get pods --output=ya", ["yaml"]),
+    ("kubectl rollout restart deployment/sa", ["deployment/same"]),
+    ("kubectl logs same-p", ["same-pod"]),
+    ("kubectl logs same-pod -c ", ["same-pod"]),
+    ("kubectl config use-context kubernetes-", ["kubernetes-admin@kubernetes"]),
+])
+def test_bash_completes(same, line, words):
+    """As bash asks when somebody types Tab, where `kubectl` is an alias of the built-in one."""
+    script = f"""
+        shopt -s expand_aliases
+        alias kubectl='{target}/kernetes kubectl'
+        source <({target}/kernetes kubectl completion bash)
+        compopt() {{ :; }}
+        COMP_LINE='{line}' COMP_POINT={len(line)}
+        __kubectl_complete
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=same.environment, timeout=60)
+    assert done.stdout.split() == words, done.stderr

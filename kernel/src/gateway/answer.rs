@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response as HttpResponse, StatusCode, header};
-use cluster_core::api::kind::Resource;
+use cluster_core::api::kind::{KindRef, Resource};
 use cluster_core::api::object::Object;
 use cluster_core::api::request::{Answer, List, Request, Response, Verb};
 use cluster_core::api::status::Status;
@@ -19,7 +19,18 @@ use super::query::Query;
 pub fn reply(request: &Request, reply: Reply, wanted: Wanted, query: &Query) -> HttpResponse<Body> {
     let mut response = without_deprecation(request, reply, wanted, query);
     warn(&mut response, &request.kind.warning);
+    deprecation(&request.kind).into_iter().for_each(|warning| warn(&mut response, warning));
     response
+}
+
+/// What the server says of a built-in kind that it would rather not be asked for.
+/// <https://kubernetes.io/docs/reference/using-api/deprecation-policy/>
+pub fn deprecation(kind: &KindRef) -> Option<&'static str> {
+    match (&*kind.group, &*kind.resource) {
+        ("", "endpoints") => Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
+    }
 }
 
 /// A text with control characters, which no header can hold, is not told at all, as kube-apiserver has it.

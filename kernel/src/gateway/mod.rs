@@ -38,6 +38,7 @@ use cluster_core::world::Settings;
 use cluster_core::{Cluster, Config};
 
 use crate::exit::{Answer, Failure, Outcome};
+pub use answer::deprecation;
 pub use handle::{Gateway, handle};
 pub use live::Live;
 pub use protobuf::field_order;

@@ -2,7 +2,7 @@
 
 use cluster_core::Cluster;
 use cluster_core::api::kind::KindRef;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::Pod;
 
 use crate::commands::{self, Context};
 use crate::output::{MimeBundle, text};
@@ -18,10 +18,6 @@ pub fn names(cluster: &Cluster, kind: &KindRef, namespace: &str, typed: &str) ->
     let namespace = if kind.namespaced { namespace } else { "" };
     let names = cluster.list_of(kind, namespace).map(|object| &object.key.name);
     names.filter(|name| name.starts_with(typed)).take(NAMES_MAX).map(|name| name.to_string()).collect()
-}
-
-pub fn namespaces(cluster: &Cluster) -> Vec<String> {
-    cluster.list::<Namespace>("").map(|namespace| namespace.key.name.to_string()).collect()
 }
 
 /// Images that the machines have, as pods name them.

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::verb::Call;
+use crate::gateway::deprecation;
 
 /// How the trace names whoever types.
 pub fn actor() -> Actor {
@@ -30,9 +31,11 @@ impl Call<'_, '_> {
     /// Sends a request; says why, for the trace, with the command itself.
     pub fn send(&mut self, request: Request) -> Result<Response, Failure> {
         let request = self.signed(request)?;
+        // Whoever reads says so by [`Call::deprecated`], once for all that is read.
+        let known = deprecation(&request.kind);
         let response = self.context.api.request(request)?;
         if let Response::Object(answer) = &response {
-            for warning in answer.warnings.iter() {
+            for warning in answer.warnings.iter().filter(|warning| Some(warning.as_str()) != known) {
                 self.warn(warning);
             }
         }
@@ -104,8 +107,8 @@ impl Call<'_, '_> {
 
     /// Says so of kinds that the server serves with a warning.
     pub fn deprecated(&mut self, kind: &KindRef) {
-        if (&*kind.group, &*kind.resource) == ("", "endpoints") {
-            self.warn("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
+        if let Some(warning) = deprecation(kind) {
+            self.warn(warning);
         }
     }
 

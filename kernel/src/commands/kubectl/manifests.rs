@@ -36,6 +36,20 @@ impl Call<'_, '_> {
 
     /// The objects that can be read, and what is wrong with the rest.
     pub fn manifests_so_far(&mut self) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+        let (items, mut failures) = self.manifests_as_they_stand()?;
+        let (mut placed, mut misplaced) = (Vec::new(), Vec::new());
+        for item in items {
+            match self.in_namespace(item) {
+                Ok(item) => placed.push(item),
+                Err(failure) => misplaced.push(failure),
+            }
+        }
+        failures.extend(misplaced);
+        Ok((placed, failures))
+    }
+
+    /// As [`Call::manifests_so_far`], but not put into a namespace: no server is to see them.
+    pub fn manifests_as_they_stand(&mut self) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
         let mut sources = Vec::new();
         let filenames: Vec<String> = self.parsed.list("filename").map(str::to_owned).collect();
         for filename in &filenames {
@@ -83,6 +97,11 @@ impl Call<'_, '_> {
         }
         if let Some(names) = self.context.files.list(filename) {
             let wanted = |name: &String| [".json", ".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+            if !names.iter().any(wanted) {
+                return message(format!(
+                    "error reading [{filename}]: recognized file extensions are [.json .yaml .yml]"
+                ));
+            }
             for name in names.into_iter().filter(wanted) {
                 let path = format!("{}/{name}", filename.trim_end_matches('/'));
                 sources.push((path.clone(), self.read_file(&path)?));
@@ -153,8 +172,7 @@ impl Call<'_, '_> {
                 "resource mapping not found for name: {name:?} namespace: {namespace:?} from {source:?}: no matches for kind {kind:?} in version {api_version:?}\nensure CRDs are installed first"
             ));
         };
-        let item = Item { source: Some(source.to_owned()), ..Item::new(found, document) };
-        Ok(vec![self.in_namespace(item)?])
+        Ok(vec![Item { source: Some(source.to_owned()), ..Item::new(found, document) }])
     }
 
     /// Puts an object into the namespace that is meant.

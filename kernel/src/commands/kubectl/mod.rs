@@ -3,6 +3,7 @@
 
 mod client;
 mod columns;
+pub mod complete;
 mod custom_columns;
 pub mod declare;
 mod describe;
@@ -26,6 +27,7 @@ use super::{Context, Program};
 use failure::{Failure, message};
 pub use flags::Parsed;
 use verb::{Call, Verb};
+pub use verbs::completion::{SHELLS, is_question};
 pub use verbs::{LAST_APPLIED, config, schema_in, with_common_fields};
 
 /// The first words that kubectl understands.
@@ -79,6 +81,12 @@ pub fn is_local(args: &[String]) -> bool {
         .is_ok_and(|(verb, _)| verb.name.starts_with("config") || matches!(verb.name, "kustomize" | "completion"))
 }
 
+/// The program that a verb is which is none of kubectl's own, and how many words name it.
+pub fn plugin(args: &[String]) -> Option<(std::path::PathBuf, usize)> {
+    let first = args.first().filter(|first| !first.starts_with('-') && !is_question(args))?;
+    if help::of(&[first]).is_some() { None } else { verbs::plugin::find(args) }
+}
+
 pub struct Kubectl;
 
 impl Program for Kubectl {
@@ -91,6 +99,9 @@ impl Program for Kubectl {
     }
 
     fn run(&self, args: &[String], context: &mut Context<'_>) -> i32 {
+        if is_question(args) {
+            return verbs::completion::answer(args, context);
+        }
         let (command, outcome) = run(args, context);
         match outcome {
             Ok(()) => 0,

@@ -121,6 +121,9 @@ impl Call<'_, '_> {
             }
             ("custom-columns-file", _) if allowed == FORMATS => {
                 let file = template.unwrap_or_default();
+                if file.is_empty() {
+                    return message("custom-columns format specified but no custom columns given");
+                }
                 let text = self.context.files.read(file);
                 let unread =
                     |trouble| Failure::Message(format!("error reading template {file}, open {file}: {trouble}"));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use cluster_core::api::request::Verb;
+use cluster_core::api::status::Status;
 use cluster_core::apiserver::watching::Batch;
 
 use super::client;
@@ -40,6 +41,20 @@ pub fn uri(call: &Call<'_, '_>) -> Result<Option<String>, Failure> {
         return message(format!("--raw must be a valid URL path: parse {uri:?}: invalid URI for request"));
     }
     Ok(Some(uri.to_owned()))
+}
+
+/// A document that stands at a path.
+pub fn document(call: &mut Call<'_, '_>, uri: &str) -> Result<String, Failure> {
+    let address = call.context.api.address();
+    let mut text = String::new();
+    match call.context.api.cluster() {
+        Some(cluster) => match raw::document(cluster, &address, uri) {
+            Some(document) => text = document?,
+            None => return Err(Status::unknown_path().into()),
+        },
+        None => call.context.api.raw(&Method::GET, uri, String::new(), &mut |part| text.push_str(part))?,
+    }
+    Ok(text)
 }
 
 pub fn send(call: &mut Call<'_, '_>, method: &Method, uri: &str) -> Outcome {

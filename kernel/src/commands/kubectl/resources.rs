@@ -14,6 +14,9 @@ Example resource specifications include:
    '<resource> <name>'
    '<resource>'";
 
+pub const FILES_OR_ARGUMENTS: &str =
+    "when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well";
+
 /// The `LabelSelector` of a text: `app=web,tier in (a,b)`.
 pub fn label_selector(text: &str) -> Result<Value, Failure> {
     let requirements = Selector::parse(text)
@@ -72,10 +75,12 @@ pub fn find_kind<'a>(kinds: &'a [KindRef], word: &str) -> Option<&'a KindRef> {
                 || (!rest.is_empty() && kind.group.starts_with(&format!("{rest}.")))
         }
     };
-    kinds
-        .iter()
-        .find(|kind| called(kind, name) && in_group(kind))
-        .or_else(|| kinds.iter().find(|kind| short(kind, name) && in_group(kind)))
+    let found = kinds.iter().find(|kind| called(kind, name) && in_group(kind));
+    found.or_else(|| {
+        let short = kinds.iter().find(|kind| short(kind, name) && in_group(kind))?;
+        // Behind a short name the version does not count.
+        kinds.iter().find(|kind| kind.group == short.group && kind.resource == short.resource)
+    })
 }
 
 /// The kinds that one word of types means: several with commas between them, or a category.
@@ -94,16 +99,8 @@ fn find_kinds(kinds: &[KindRef], words: &str) -> Result<Vec<KindRef>, Failure> {
             }
         }
         if found.len() == before {
-            let shown = word.split_once('.').map_or(word, |(name, rest)| match rest.contains('.') {
-                true => word,
-                false => name,
-            });
-            let shown = if find_kind(kinds, word.rsplit_once('.').map_or(word, |(_, last)| last)).is_some() {
-                shown
-            } else {
-                word
-            };
-            return message(format!("the server doesn't have a resource type {shown:?}"));
+            let name = word.split_once('.').map_or(word, |(name, _)| name);
+            return message(format!("the server doesn't have a resource type {name:?}"));
         }
     }
     Ok(found)
@@ -189,15 +186,23 @@ impl Call<'_, '_> {
     pub fn objects(&mut self, refusal: &str) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
         match (self.parsed.switch("local"), self.parsed.names_files()) {
             (false, _) => self.items(),
-            (true, true) => self.manifests_so_far(),
+            (true, true) => self.manifests_as_they_stand(),
             (true, false) => message(refusal),
         }
     }
 
     /// As [`Call::items`], of these arguments and the files.
     pub fn items_of(&mut self, args: &[String]) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+        self.items_or_all_of(args, self.parsed.switch("all") || self.parsed.switch("all-namespaces"))
+    }
+
+    /// As [`Call::items_of`]; `everything` is meant by a kind without a name.
+    pub fn items_or_all_of(&mut self, args: &[String], everything: bool) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
         let (mut items, mut failures) = (Vec::new(), Vec::new());
         if self.parsed.names_files() {
+            if !args.is_empty() {
+                return message(FILES_OR_ARGUMENTS);
+            }
             for manifest in self.manifests()? {
                 match self.get(&manifest.kind, &manifest.namespace, &manifest.name) {
                     Ok(value) => items.push(Item { source: manifest.source, ..Item::new(&manifest.kind, value) }),
@@ -210,12 +215,11 @@ impl Call<'_, '_> {
         if targets.is_empty() {
             return message(NOT_SPECIFIED);
         }
-        let everything = self.parsed.switch("all") || self.parsed.switch("all-namespaces");
         let selected = self.parsed.has("selector") || self.parsed.has("field-selector");
         for target in targets {
             let Target { kind, name } = target;
             match name {
-                Some(_) if selected || self.parsed.switch("all") => {
+                Some(_) if selected => {
                     return message("name cannot be provided when a selector is specified");
                 }
                 Some(name) => {
@@ -254,6 +258,7 @@ mod tests {
             ("deploy", "deployments"),
             ("deployments.apps", "deployments"),
             ("deployments.v1.apps", "deployments"),
+            ("hpa.v1.autoscaling", "horizontalpodautoscalers"),
             ("netpol", "networkpolicies"),
             ("ingresses.networking", "ingresses"),
             ("events", "events"),

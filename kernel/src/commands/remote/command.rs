@@ -19,12 +19,27 @@ pub struct Kubectl {
 
 impl Kubectl {
     pub fn start(self) -> Outcome {
+        if let Some((program, used)) = kubectl::plugin(&self.arguments) {
+            return Ok(match std::process::Command::new(program).args(&self.arguments[used..]).status() {
+                Ok(ended) => Answer::Code(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
+                Err(error) => {
+                    terminal(Stream::Stderr, &format!("error: {error}\n"));
+                    Answer::No
+                }
+            });
+        }
         let flags = kubectl::global_flags(&self.arguments);
-        let connected = if kubectl::is_local(&self.arguments) { nowhere() } else { connect(&flags) };
+        let connected = match kubectl::is_local(&self.arguments) {
+            true => nowhere(),
+            // Verbs and flags can follow whether or not a server is there.
+            false if kubectl::is_question(&self.arguments) => connect(&flags).or_else(|_| nowhere()),
+            false => connect(&flags),
+        };
         let (mut remote, namespace) = match connected {
             Ok(connected) => connected,
             Err(problem) => {
-                terminal(Stream::Stderr, &format!("error: {problem}\n"));
+                let before = if problem.starts_with("Error in configuration") { "" } else { "error: " };
+                terminal(Stream::Stderr, &format!("{before}{problem}\n"));
                 return Ok(Answer::No);
             }
         };

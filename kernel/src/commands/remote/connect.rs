@@ -83,7 +83,13 @@ async fn config(flags: &Parsed) -> Result<Config, String> {
         if let Some(wanted) = wanted
             && !known.contains(&wanted)
         {
-            return Err(format!("{what} {wanted:?} does not exist"));
+            return Err(match what {
+                "context" => {
+                    format!("Error in configuration: context was not found for specified context: {wanted}")
+                }
+                "cluster" => format!("no server found for cluster {wanted:?}"),
+                _ => format!("{what} {wanted:?} does not exist"),
+            });
         }
     }
     if options.context.is_none() && file.current_context.as_deref().unwrap_or_default().is_empty() {
@@ -108,11 +114,16 @@ fn adjust(config: &mut Config, flags: &Parsed) -> Result<(), String> {
     if let Some(path) = flags.text("certificate-authority") {
         config.root_cert_file = Some(path.into());
     }
-    let timeout = flags.text("request-timeout").and_then(|text| match text.parse() {
-        Ok(seconds) => Some(std::time::Duration::from_secs(seconds)),
-        Err(_) => flags.duration("request-timeout"),
-    });
-    config.read_timeout = timeout.filter(|timeout| !timeout.is_zero());
+    if let Some(name) = flags.text("tls-server-name") {
+        config.tls_server_name = Some(name.to_owned());
+    }
+    if let Some(text) = flags.text("request-timeout") {
+        let seconds = text.parse().map(Duration::from_secs).ok();
+        let timeout = seconds.or_else(|| flags.duration("request-timeout")).ok_or(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)",
+        )?;
+        config.read_timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
     // Whoever types wants to know at once.
     config.default_retry = false;
     Ok(())

@@ -141,7 +141,11 @@ impl Remote {
             let mut rest = Vec::new();
             self.stopped.store(false, Ordering::Relaxed);
             while let Some(Some(frame)) = self.patiently(body.frame()).await {
-                let frame = frame.map_err(|error| self.unreachable(&error))?;
+                let frame = match frame {
+                    // Whoever set a time for requests wants to see what came until then.
+                    Err(error) if self.config.read_timeout.is_some() && is_late(&error) => return Ok(()),
+                    frame => frame.map_err(|error| self.unreachable(&error))?,
+                };
                 rest.extend_from_slice(frame.data_ref().map(|bytes| &bytes[..]).unwrap_or_default());
                 while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = rest.drain(..=end).collect();
@@ -186,6 +190,11 @@ impl Remote {
     fn pods(&self, namespace: &str) -> kube::Api<Pod> {
         kube::Api::namespaced(self.client.clone(), namespace)
     }
+}
+
+fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .any(|error| error.downcast_ref::<IoError>().is_some_and(|error| error.kind() == ErrorKind::TimedOut))
 }
 
 impl Api for Remote {

@@ -105,6 +105,7 @@ fn built_in(name: &str) -> Option<Value> {
         let (list, patch) = merge_keys::rule(short, "(type)");
         merges(fields, list, patch, "map");
         if let Some([group, version, kind]) = kind_of(name) {
+            optional_metadata(fields, short);
             fields.insert("x-kubernetes-group-version-kind".into(), json!([gvk(group, version, kind)]));
         }
     }
@@ -113,6 +114,15 @@ fn built_in(name: &str) -> Option<Value> {
 
 pub fn gvk(group: &str, version: &str, kind: &str) -> Value {
     json!({"group": group, "version": version, "kind": kind})
+}
+
+/// The types of Rust cannot do without metadata, but requests can, but for core's events.
+fn optional_metadata(fields: &mut Map<String, Value>, short: &str) {
+    let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) else { return };
+    required.retain(|field| field != "metadata" || short == "api.core.v1.Event");
+    if required.is_empty() {
+        fields.remove("required");
+    }
 }
 
 fn kind_of(name: &str) -> Option<[&'static str; 3]> {

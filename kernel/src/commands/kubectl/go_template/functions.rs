@@ -140,6 +140,11 @@ fn exists(value: &Value, indices: &[Value]) -> bool {
     indices.iter().try_fold(value, step).is_some_and(|found| !found.is_null())
 }
 
+/// As [`type_name`], for a value that stands in the template, in which whole numbers are ints.
+fn literal_type(value: &Value) -> String {
+    if value.is_i64() { "int".into() } else { type_name(value).to_string() }
+}
+
 fn index(args: &[Value]) -> Result<Value, String> {
     let mut value = &args[0];
     if value.is_null() {
@@ -148,11 +153,13 @@ fn index(args: &[Value]) -> Result<Value, String> {
     for index in &args[1..] {
         value = match (value, index) {
             (Value::Array(_), Value::Number(_)) => {
-                step(value, index).ok_or_else(|| "reflect: slice index out of range".to_owned())?
+                step(value, index).ok_or_else(|| format!("index out of range: {index}"))?
             }
             (Value::Array(_), other) => return Err(format!("cannot index slice/array with type {}", type_name(other))),
             (Value::Object(_), Value::String(_)) => step(value, index).unwrap_or(&Value::Null),
-            (Value::Object(_), other) => return Err(format!("value has type {}; should be string", type_name(other))),
+            (Value::Object(_), other) => {
+                return Err(format!("value has type {}; should be string", literal_type(other)));
+            }
             (Value::Null, _) => return Err("index of nil pointer".into()),
             (other, _) => return Err(format!("can't index item of type {}", type_name(other))),
         };

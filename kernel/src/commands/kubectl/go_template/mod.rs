@@ -147,7 +147,7 @@ mod tests {
             ),
             (
                 "{{index .items 5}}",
-                "! template: output:1:2: executing \"output\" at <index .items 5>: error calling index: reflect: slice index out of range",
+                "! template: output:1:2: executing \"output\" at <index .items 5>: error calling index: index out of range: 5",
             ),
             (
                 "{{range .secret}}{{end}}",

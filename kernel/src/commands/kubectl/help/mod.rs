@@ -85,6 +85,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     children("").map(|command| command.name.as_str())
 }
 
+/// What a command is for, in a line.
+pub fn short(name: &str) -> String {
+    TEXTS.commands.iter().find(|command| command.name == name).map(|command| command.short.clone()).unwrap_or_default()
+}
+
+/// What a flag of a command means, or one of all commands.
+pub fn option_usage(name: &str, flag: &str) -> String {
+    let commands = [name, ""].into_iter().filter_map(|name| TEXTS.commands.iter().find(|known| known.name == name));
+    let key = commands.flat_map(|command| &command.options).find(|key| long(key) == flag);
+    key.and_then(|key| TEXTS.options.get(key)).map(|meaning| meaning.usage.clone()).unwrap_or_default()
+}
+
 /// The help of the command that these words begin with; `None` if the first word is none.
 pub fn of(words: &[&str]) -> Option<String> {
     let (command, used) = find(words)?;

@@ -13,6 +13,8 @@ pub fn go_text(value: &Value) -> String {
                 fields.iter().map(|(field, value)| format!("{field}:{}", go_text(value))).collect();
             format!("map[{}]", fields.join(" "))
         }
+        // Whole numbers have no point, whatever they are kept in.
+        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => other.to_string(),
     }
 }

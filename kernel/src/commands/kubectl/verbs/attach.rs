@@ -45,6 +45,12 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     }
     let container =
         container_of(call, &pod.value).map_err(|failure| failure.prefixed("cannot attach to the container: "))?;
+    if pod.value.pointer("/spec/nodeName").is_none() {
+        if !call.parsed.switch("quiet") {
+            call.context.error_line(NOTICE);
+        }
+        return message("pod does not have a host assigned");
+    }
     if call.parsed.switch("stdin") {
         return message("nothing can be typed into a container from here");
     }

@@ -1,4 +1,4 @@
-//! `kubectl api-resources`, `api-versions`, `version` and `cluster-info`
+//! `kubectl api-resources`, `api-versions` and `cluster-info`
 
 use cluster_core::api::kind::KindRef;
 use cluster_core::api::schema::Schema;
@@ -11,10 +11,6 @@ use super::super::output::OUTPUT;
 use super::super::typed;
 use super::super::verb::{Call, Verb};
 use crate::yaml;
-
-/// The release that this kubectl speaks as.
-const CLIENT_VERSION: &str = "v1.36.4";
-const KUSTOMIZE_VERSION: &str = "v5.8.1";
 
 pub const API_RESOURCES: Verb = Verb {
     name: "api-resources",
@@ -37,25 +33,13 @@ pub const API_VERSIONS: Verb = Verb {
     aliases: &[],
     flags: &[],
     run: |call| {
+        if !call.parsed.args.is_empty() {
+            return usage(format!("unexpected arguments: [{}]", call.parsed.args.join(" ")));
+        }
         let mut versions: Vec<String> = call.context.api.kinds()?.iter().map(|kind| kind.api_version()).collect();
         versions.sort();
         versions.dedup();
         versions.iter().for_each(|version| call.line(version));
-        Ok(())
-    },
-};
-
-pub const VERSION: Verb = Verb {
-    name: "version",
-    aliases: &[],
-    flags: &[OUTPUT, switch("client")],
-    run: |call| {
-        call.line(format!("Client Version: {CLIENT_VERSION}"));
-        call.line(format!("Kustomize Version: {KUSTOMIZE_VERSION}"));
-        if !call.parsed.switch("client") {
-            let version = call.context.api.version()?;
-            call.line(format!("Server Version: {version}"));
-        }
         Ok(())
     },
 };

@@ -36,6 +36,9 @@ pub const VERB: Verb = Verb {
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let dry_run = call.dry_run()?;
+    if call.parsed.text("pod-selector").is_some_and(|selector| Selector::parse(selector).is_err()) {
+        return message("--pod-selector=<pod_selector> must be a valid label selector");
+    }
     let (items, mut failures) = (nodes(call, "drain")?, Vec::new());
     for item in &items {
         set_unschedulable(call, item, true, dry_run)?;
@@ -43,13 +46,14 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     for item in &items {
         match evict_all(call, item, dry_run) {
             Ok(()) => call.line(format!("{} drained{}", item.title(), dry_run.suffix())),
-            Err(failure) => {
-                let words = failure.text("").trim_end().trim_start_matches("error: ").to_owned();
+            Err(problems) => {
+                let words: Vec<String> = problems.iter().map(words).collect();
+                let all = if let [one] = &words[..] { one.clone() } else { format!("[{}]", words.join(", ")) };
                 call.context.error_line(format!(
-                    "error: unable to drain node {:?} due to error: {words}, continuing command...\nThere are pending nodes to be drained:\n {}",
+                    "error: unable to drain node {:?} due to error: {all}, continuing command...\nThere are pending nodes to be drained:\n {}",
                     item.name, item.name
                 ));
-                failures.push(Failure::Raw(words));
+                failures.extend(words.into_iter().map(Failure::Raw));
             }
         }
     }
@@ -79,11 +83,20 @@ fn obstacle(pod: &Value, may_lose_data: bool) -> Option<Obstacle> {
     }
 }
 
-fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
-    let fields = FieldSelector::parse(&format!("spec.nodeName={}", node.name)).map_err(Failure::Message)?;
+/// A failure without the words in front of it.
+fn words(failure: &Failure) -> String {
+    failure.text("").trim_end().trim_start_matches("error: ").to_owned()
+}
+
+/// Evicts or deletes what may be; or else every reason why not.
+fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Result<(), Vec<Failure>> {
+    let one = |failure: Failure| vec![failure];
+    let refused = |problem: String| vec![Failure::Message(problem)];
+    let fields = FieldSelector::parse(&format!("spec.nodeName={}", node.name)).map_err(refused)?;
     let kind = KindRef::of::<Pod>();
-    let labels = call.parsed.text("pod-selector").map(Selector::parse).transpose().map_err(Failure::Message)?;
-    let pods = call.list(kind, "", Options { fields, labels: labels.unwrap_or_default(), ..Options::default() })?;
+    let labels = call.parsed.text("pod-selector").map(Selector::parse).transpose().map_err(refused)?;
+    let options = Options { fields, labels: labels.unwrap_or_default(), ..Options::default() };
+    let pods = call.list(kind, "", options).map_err(one)?;
     let may_lose_data = call.parsed.switch("delete-emptydir-data");
     let mirror = "/metadata/annotations/kubernetes.io~1config.mirror";
     let pods: Vec<(Option<Obstacle>, Item)> = pods
@@ -119,10 +132,8 @@ fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
             bare.join(", ")
         ));
     }
-    match problems.as_slice() {
-        [] => {}
-        [one] => return message(one),
-        many => return message(format!("[{}]", many.join(", "))),
+    if !problems.is_empty() {
+        return Err(problems.into_iter().map(Failure::Message).collect());
     }
     let mut warnings = Vec::new();
     if !daemons.is_empty() {
@@ -136,7 +147,11 @@ fn evict_all(call: &mut Call<'_, '_>, node: &Item, dry_run: DryRun) -> Outcome {
     }
     let doomed: Vec<Item> =
         pods.into_iter().filter(|(found, _)| *found != Some(Obstacle::DaemonSet)).map(|(_, item)| item).collect();
-    if call.parsed.switch("disable-eviction") { delete(call, &doomed, dry_run) } else { evict(call, &doomed, dry_run) }
+    let outcome = match call.parsed.switch("disable-eviction") && dry_run != DryRun::Client {
+        true => delete(call, &doomed, dry_run),
+        false => evict(call, &doomed, dry_run),
+    };
+    outcome.map_err(one)
 }
 
 fn patience(call: &Call<'_, '_>) -> Duration {
@@ -151,10 +166,8 @@ fn grace(call: &Call<'_, '_>) -> Option<i64> {
 fn delete(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
     for pod in pods {
         call.line(format!("deleting pod {}/{}{}", pod.namespace, pod.name, dry_run.suffix()));
-        if dry_run == DryRun::Client {
-            continue;
-        }
-        let options = Options { grace_period_seconds: grace(call), ..Options::default() };
+        let tried = dry_run == DryRun::Server;
+        let options = Options { grace_period_seconds: grace(call), dry_run: tried, ..Options::default() };
         let request = client::request(ApiVerb::Delete, &pod.kind, &pod.namespace, &pod.name);
         match call.send(Request { options, ..request }) {
             Err(failure) if !failure.is_not_found() => return Err(failure),
@@ -183,14 +196,17 @@ fn evict(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
             continue;
         }
         let grace = grace(call);
+        let tried = dry_run == DryRun::Server;
+        let dry_run_words: &[&str] = if tried { &["All"] } else { &[] };
         let body = json!({
             "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": {"gracePeriodSeconds": grace},
+            "deleteOptions": {"gracePeriodSeconds": grace, "dryRun": dry_run_words},
         });
         loop {
             let request = Request {
                 subresource: "eviction",
                 body: Body::Json(body.clone()),
+                options: Options { dry_run: tried, ..Options::default() },
                 ..client::request(ApiVerb::Create, &pod.kind, &pod.namespace, &pod.name)
             };
             match call.send(request) {
@@ -211,7 +227,7 @@ fn evict(call: &mut Call<'_, '_>, pods: &[Item], dry_run: DryRun) -> Outcome {
             if !call.context.api.wait(Duration::from_secs(5)) {
                 return Err(Failure::Quiet);
             }
-            call.line(format!("evicting pod {}/{}", pod.namespace, pod.name));
+            call.line(format!("evicting pod {}/{}{}", pod.namespace, pod.name, dry_run.suffix()));
         }
     }
     wait_for_all(call, pods, "evicted", dry_run)

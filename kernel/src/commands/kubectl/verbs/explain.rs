@@ -1,9 +1,8 @@
 //! `kubectl explain`
 
 use cluster_core::api::kind::{KindRef, Resource};
-use cluster_core::api::schema::Schema;
+use cluster_core::api::schema::{Schema, definitions};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, Outcome, message};
@@ -43,9 +42,13 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         Some(version) => {
             let same = |known: &&KindRef| known.api_version() == *version && known.resource == kind.resource;
             let Some(known) = kinds.iter().find(same) else {
-                let (group, version) = version.split_once('/').unwrap_or(("", version));
+                let (group, version) = match version.split('/').collect::<Vec<_>>()[..] {
+                    [version] => ("", version),
+                    [group, version] => (group, version),
+                    _ => return message(format!("unexpected GroupVersion string: {version}")),
+                };
                 return message(format!(
-                    "GVR ({group}/{version}, Resource={}) not found in OpenAPI schema",
+                    "couldn't find resource for \"{group}/{version}, Resource={}\"",
                     kind.resource
                 ));
             };
@@ -109,12 +112,12 @@ pub fn schema_in(definition: &Value, kind: &KindRef) -> Value {
     with_common_fields(schema.unwrap_or(json!({})))
 }
 
-/// The schema of a custom kind with the fields that every object has.
+/// The schema of a custom kind with the fields that every object has, in the words in which built-in ones have them.
 pub fn with_common_fields(mut schema: Value) -> Value {
-    let name = <ObjectMeta as k8s_openapi::schemars::JsonSchema>::schema_name();
-    schema["properties"]["apiVersion"] = json!({"type": "string"});
-    schema["properties"]["kind"] = json!({"type": "string"});
-    schema["properties"]["metadata"] = json!({"$ref": format!("#/$defs/{name}")});
+    let pod = definitions().get("io.k8s.api.core.v1.Pod").and_then(|pod| pod.get("properties"));
+    for field in ["apiVersion", "kind", "metadata"] {
+        schema["properties"][field] = pod.and_then(|fields| fields.get(field)).cloned().unwrap_or_default();
+    }
     schema
 }
 
@@ -153,8 +156,9 @@ fn fields<'a>(text: &mut String, schema: Schema<'a>, level: usize, recursive: bo
     }
     within.push(type_name);
     let indent = level * 2;
-    // Every object has metadata, but nobody needs to write them.
+    // Every object has metadata, but nobody needs to write them, but for those of an event.
     let is_object = ["apiVersion", "kind"].iter().all(|name| schema.properties().any(|(known, _)| known == *name));
+    let is_object = is_object && schema.type_name() != Some("io.k8s.api.core.v1.Event");
     for (name, field) in schema.properties() {
         let required = schema.is_required(name) && !(is_object && name == "metadata");
         let required = if required { " -required-" } else { "" };
@@ -199,7 +203,6 @@ fn type_of(schema: Schema<'_>) -> String {
         Some(Value::Array(types)) => {
             types.iter().filter_map(Value::as_str).find(|type_| *type_ != "null").unwrap_or("Object")
         }
-        _ if resolved.get("x-kubernetes-int-or-string").is_some() => "IntOrString",
         _ => "Object",
     };
     match type_ {

@@ -28,7 +28,9 @@ pub const OPTIONS: Verb = Verb {
     aliases: &[],
     flags: &[],
     run: |call| {
-        call.context.print(help::global_options());
+        let options = help::global_options();
+        let home = call.context.sink.and_then(|_| std::env::var("HOME").ok());
+        call.context.print(home.map_or(options.clone(), |home| options.replace("$HOME", &home)));
         Ok(())
     },
 };

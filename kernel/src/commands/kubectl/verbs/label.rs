@@ -50,6 +50,9 @@ fn run(call: &mut Call<'_, '_>, sort: &Sort) -> Outcome {
     call.parsed.args = resources;
     let (mut set, mut removed) = (Vec::new(), Vec::new());
     for change in &changes {
+        if sort.word == "label" && change.matches('=').count() > 1 {
+            return message(format!("invalid label spec: {change}"));
+        }
         match (change.split_once('='), change.strip_suffix('-')) {
             (Some((key, value)), _) => set.push((key.to_owned(), value.to_owned())),
             (None, Some(key)) => removed.push(key.to_owned()),
@@ -74,19 +77,29 @@ fn run(call: &mut Call<'_, '_>, sort: &Sort) -> Outcome {
     if call.parsed.args.is_empty() && !call.parsed.has("filename") {
         return message("one or more resources must be specified as <resource> <name> or <resource>/<name>");
     }
+    for selector in ["selector", "field-selector"] {
+        if call.parsed.switch("all") && call.parsed.has(selector) {
+            return message(format!("cannot set --all and --{selector} at the same time"));
+        }
+    }
     let list = call.parsed.switch("list");
     if set.is_empty() && removed.is_empty() && !list {
         return message(format!("at least one {} update is required", sort.word));
     }
+    let names_one = call.parsed.args.len() == 2 || matches!(&call.parsed.args[..], [arg] if arg.contains('/'));
     let (items, mut failures) = call.objects(LOCAL)?;
     for item in items {
         if let Err(failure) = change(call, sort, &item, (&set, &removed), dry_run) {
             failures.push(failure);
         }
         if list {
+            let indent = if names_one { "" } else { " " };
+            if !names_one {
+                call.line(format!("Listing {} for {}.{}/{}:", sort.field, item.kind.kind, item.kind.group, item.name));
+            }
             let fields = item.value.pointer(&format!("/metadata/{}", sort.field)).and_then(Value::as_object).cloned();
             for (key, value) in fields.unwrap_or_default() {
-                call.line(format!("{key}={}", value.as_str().unwrap_or_default()));
+                call.line(format!("{indent}{key}={}", value.as_str().unwrap_or_default()));
             }
         }
     }

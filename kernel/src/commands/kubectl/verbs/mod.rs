@@ -5,7 +5,7 @@ mod attach;
 mod auth;
 mod autoscale;
 mod certificate;
-mod completion;
+pub mod completion;
 pub mod config;
 mod cp;
 mod create;
@@ -31,6 +31,7 @@ mod logs;
 mod nodes;
 mod overrides;
 mod patch;
+pub mod plugin;
 mod pods;
 mod port_forward;
 mod proxy;
@@ -43,6 +44,7 @@ mod scale;
 mod set;
 pub mod three_way;
 mod top;
+mod version;
 mod wait;
 
 pub use apply::LAST_APPLIED;
@@ -155,7 +157,9 @@ pub const ALL: &[&Verb] = &[
     &config::UNSET,
     &config::USE_CONTEXT,
     &config::VIEW,
-    &discovery::VERSION,
+    &plugin::PLUGIN,
+    &plugin::LIST,
+    &version::VERB,
     &help::HELP,
     &help::OPTIONS,
 ];

@@ -228,5 +228,6 @@ fn taint_one(call: &mut Call<'_, '_>, item: &Item, changes: &[Change], dry_run: 
         (true, _) => "tainted",
         (false, _) => "untainted",
     };
-    call.changed(&shown, what, dry_run)
+    // Of a node that only would have been tainted, the same is told.
+    call.changed(&shown, what, if dry_run == DryRun::Client { DryRun::None } else { dry_run })
 }

@@ -95,9 +95,10 @@ pub fn subresource(call: &Call<'_, '_>) -> Result<&'static str, Failure> {
 fn patch(call: &mut Call<'_, '_>, item: &Item, patch: (PatchType, Value), dry_run: DryRun) -> Outcome {
     let (patch_type, body) = patch;
     if patch_type == PatchType::StrategicMerge && Schema::of(&item.kind).is_none() {
-        return Err(Failure::Raw(
-            "Error from server (UnsupportedMediaType): the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-                .into(),
+        return message(format!(
+            "application/strategic-merge-patch+json is not supported by {}, Kind={}: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            item.kind.api_version(),
+            item.kind.kind
         ));
     }
     let subresource = subresource(call)?;

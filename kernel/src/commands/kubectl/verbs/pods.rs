@@ -20,7 +20,7 @@ pub fn named(call: &mut Call<'_, '_>, target: &str) -> Result<Item, Failure> {
         false => (KindRef::of::<Pod>().clone(), target.to_owned()),
     };
     let namespace = call.namespace.clone();
-    let value = call.get(&kind, &namespace, &name)?;
+    let value = call.get_in_namespace(&kind, &namespace, &name)?;
     Ok(Item::new(&kind, value))
 }
 
@@ -33,6 +33,12 @@ pub fn pod_of(call: &mut Call<'_, '_>, item: Item) -> Result<Item, Failure> {
 pub fn pods_of(call: &mut Call<'_, '_>, item: Item) -> Result<Vec<Item>, Failure> {
     if &*item.kind.kind == "Pod" {
         return Ok(vec![item]);
+    }
+    let selects = ["Service", "ReplicationController", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"];
+    if !selects.contains(&&*item.kind.kind) {
+        let go_type = format!("*{}.{}", item.kind.version, item.kind.kind);
+        let verb = if call.command.ends_with("logs") { "get the logs from" } else { "attach to" };
+        return message(format!("cannot {verb} {go_type}: selector for {go_type} not implemented"));
     }
     let selector = item.value.pointer("/spec/selector").cloned().unwrap_or_default();
     let labels = match &*item.kind.kind {

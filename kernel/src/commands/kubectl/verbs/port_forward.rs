@@ -38,6 +38,13 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 /// `8080:80`, `8080`, `:80` for any free port, with names of ports too.
 fn way(text: &str, item: &Item, pod: &Item) -> Result<Forward, Failure> {
     let (local, remote) = text.split_once(':').unwrap_or((text, text));
+    if let Ok(number) = local.parse::<u64>()
+        && number > u64::from(u16::MAX)
+    {
+        return message(format!(
+            "error parsing local port '{local}': strconv.ParseUint: parsing {local:?}: value out of range"
+        ));
+    }
     let container_port = match &*item.kind.kind {
         "Service" => of_service(remote, item, pod)?,
         _ => match remote.parse::<u16>() {

@@ -17,7 +17,7 @@ use super::super::flags::{integer, switch, text};
 use super::super::manifests::{FILENAME, KUSTOMIZE, RECURSIVE};
 use super::super::output::{Format, OUTPUT, SHOW_MANAGED_FIELDS, TEMPLATE};
 use super::super::raw;
-use super::super::resources::{Item, NOT_SPECIFIED, targets};
+use super::super::resources::{FILES_OR_ARGUMENTS, Item, NOT_SPECIFIED, targets};
 use super::super::verb::{Call, Verb};
 
 pub const VERB: Verb = Verb {
@@ -96,8 +96,16 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 fn wanted(call: &mut Call<'_, '_>) -> Result<Vec<Wanted>, Failure> {
     let everywhere = call.parsed.switch("all-namespaces");
     if call.parsed.names_files() {
+        if !call.parsed.args.is_empty() {
+            return message(FILES_OR_ARGUMENTS);
+        }
         let named = |item: Item| Wanted { kind: item.kind, namespace: item.namespace, name: Some(item.name) };
-        return Ok(call.manifests()?.into_iter().map(named).collect());
+        // What cannot be read is one of several failures, of which none is called so.
+        let bare = |failure: Failure| match failure {
+            Failure::Message(text) if text.starts_with("error parsing") => Failure::Raw(text),
+            other => other,
+        };
+        return Ok(call.manifests().map_err(bare)?.into_iter().map(named).collect());
     }
     let args = call.parsed.args.clone();
     let targets = targets(call, &args)?;

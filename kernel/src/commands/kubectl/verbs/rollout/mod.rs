@@ -27,7 +27,8 @@ fn named(call: &mut Call<'_, '_>) -> Result<(Vec<Item>, Vec<Failure>), Failure> 
     if call.parsed.args.is_empty() && !call.parsed.has("filename") {
         return message("required resource not specified");
     }
-    call.items()
+    let args = call.parsed.args.clone();
+    call.items_or_all_of(&args, true)
 }
 
 pub fn annotation<'a>(value: &'a Value, name: &str) -> Option<&'a str> {

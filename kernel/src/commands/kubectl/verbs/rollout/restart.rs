@@ -19,6 +19,9 @@ pub const VERB: Verb = Verb {
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let (items, mut failures) = named(call)?;
+    if items.is_empty() && failures.is_empty() {
+        call.context.error_line(format!("No resources found in {} namespace.", call.namespace));
+    }
     for item in items {
         let refused = |why: &str| Failure::Message(format!("{} {:?} {why}", item.kind.qualified_resource(), item.name));
         if item.value.pointer("/spec/paused") == Some(&Value::Bool(true)) {

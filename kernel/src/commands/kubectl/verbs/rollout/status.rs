@@ -28,6 +28,9 @@ pub const VERB: Verb = Verb {
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let (items, mut failures) = named(call)?;
+    if items.is_empty() && failures.is_empty() {
+        call.context.error_line(format!("No resources found in {} namespace.", call.namespace));
+    }
     for item in items {
         if let Err(failure) = follow(call, item) {
             failures.push(failure);
@@ -43,6 +46,7 @@ fn follow(call: &mut Call<'_, '_>, mut item: Item) -> Outcome {
     let started = call.context.api.now();
     let mut told = String::new();
     loop {
+        wanted_revision(call, &item)?;
         let (state, done) = state(&item)?;
         if state != told {
             call.context.print(&state);
@@ -64,6 +68,17 @@ fn follow(call: &mut Call<'_, '_>, mut item: Item) -> Outcome {
             other => other,
         })?;
         item = Item::new(&kind, value);
+    }
+}
+
+/// That a deployment is at the revision that --revision says.
+fn wanted_revision(call: &Call<'_, '_>, item: &Item) -> Outcome {
+    let is = super::annotation(&item.value, super::REVISION).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+    match call.parsed.integer("revision").filter(|wanted| *wanted > 0 && &*item.kind.kind == "Deployment") {
+        Some(wanted) if wanted != is => {
+            message(format!("desired revision ({wanted}) is different from the running revision ({is})"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -97,7 +112,10 @@ fn state(item: &Item) -> Result<(String, bool), Failure> {
             })
         }
         "StatefulSet" => Ok(stateful_set(item, number, observed)),
-        kind => message(format!("no status viewer has been implemented for {kind}")),
+        kind => {
+            let group = if item.kind.group.is_empty() { String::new() } else { format!(".{}", item.kind.group) };
+            message(format!("no status viewer has been implemented for {kind}{group}"))
+        }
     }
 }
 

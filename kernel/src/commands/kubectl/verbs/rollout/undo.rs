@@ -41,9 +41,12 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
 fn undo(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<String, Failure> {
     let name = &item.name;
     if item.value.pointer("/spec/paused") == Some(&Value::Bool(true)) {
-        return message(format!(
-            "you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume deployment/{name}' and try again"
-        ));
+        return message(
+            "you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and try again",
+        );
+    }
+    if !matches!(&*item.kind.kind, "Deployment" | "DaemonSet" | "StatefulSet") {
+        return message(format!("no rollbacker has been implemented for {:?}", item.kind.kind));
     }
     let revisions = revisions(call, item)?;
     let wanted = call.parsed.integer("to-revision").unwrap_or(0);

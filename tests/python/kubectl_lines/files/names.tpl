@@ -1,0 +1,1 @@
+{{range .items}}{{.metadata.name}} {{.kind}}{{"\n"}}{{end}}
