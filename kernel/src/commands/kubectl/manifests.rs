@@ -103,7 +103,10 @@ impl Call<'_, '_> {
                 ));
             }
             for name in names.into_iter().filter(wanted) {
-                let path = format!("{}/{name}", filename.trim_end_matches('/'));
+                let path = match filename.trim_end_matches('/') {
+                    "." => name,
+                    folder => format!("{folder}/{name}"),
+                };
                 sources.push((path.clone(), self.read_file(&path)?));
             }
             return Ok(());

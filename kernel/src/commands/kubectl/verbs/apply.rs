@@ -1,8 +1,9 @@
 //! `kubectl apply`
 
-use cluster_core::api::request::{Options, PatchType};
+use cluster_core::api::request::{Options, PatchType, Verb as ApiVerb};
 use serde_json::{Value, json};
 
+use super::super::client;
 use super::super::declare::{self, Difference};
 use super::super::failure::{Failure, Outcome, all_of, message, usage};
 use super::super::flags::{duration, integer, optional, switch, text};
@@ -13,6 +14,7 @@ use super::super::output::{
 };
 use super::super::resources::Item;
 use super::super::verb::{Call, Verb};
+use super::delete::{PATIENCE, wait_until_gone};
 use super::{create, prune};
 
 pub const VERB: Verb = Verb {
@@ -65,6 +67,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     if items.is_empty() && failures.is_empty() {
         return message("no objects passed to apply");
     }
+    let unread = failures.len();
     let mut applied = Vec::new();
     for item in items {
         let outcome = if server_side { apply_on_server(call, &item, dry_run) } else { apply(call, &item, dry_run) };
@@ -72,6 +75,14 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
             Ok(item) => applied.push(item),
             Err(failure) => failures.push(failure),
         }
+    }
+    if unread > 1 && failures.len() > unread {
+        // What could not be read counts as one failure beside the others.
+        let words = failures
+            .drain(..unread)
+            .map(|failure| failure.text("").trim_end().trim_start_matches("error: ").to_owned());
+        let words = words.collect::<Vec<_>>().join(", ");
+        failures.insert(0, Failure::Raw(format!("[{words}]")));
     }
     if call.parsed.switch("prune") && failures.is_empty() {
         prune::prune(call, &applied, dry_run)?;
@@ -167,6 +178,10 @@ pub fn without_last_applied(manifest: &Value) -> Value {
 fn apply(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, Failure> {
     let source = item.source.clone().unwrap_or_default();
     let Item { kind, namespace, name, .. } = item;
+    let generated = item.value.pointer("/metadata/generateName").and_then(Value::as_str).unwrap_or_default();
+    if name.is_empty() && !generated.is_empty() {
+        return message(format!("from {generated}: cannot use generate name with apply"));
+    }
     let options = Options {
         dry_run: dry_run == DryRun::Server,
         field_manager: call.parsed.text("field-manager").unwrap_or("kubectl-client-side-apply").to_owned(),
@@ -216,11 +231,32 @@ fn apply(call: &mut Call<'_, '_>, item: &Item, dry_run: DryRun) -> Result<Item, 
             json_line(&patch),
             described(item)
         );
-        call.patch(kind, namespace, name, (patch_type, patch), options).map_err(|failure| failure.prefixed(&about))?
+        let forced = call.parsed.switch("force");
+        match call.patch(kind, namespace, name, (patch_type, patch), options.clone()) {
+            Err(Failure::Server(status)) if forced && (status.is_conflict() || status.reason == "Invalid") => {
+                make_anew(call, item, &current, modified, options)?
+            }
+            patched => patched.map_err(|failure| failure.prefixed(&about))?,
+        }
     };
     let item = Item::new(kind, patched);
     tell(call, &item, if unchanged { "unchanged" } else { "configured" }, dry_run)?;
     Ok(item)
+}
+
+/// What --force does where a field cannot be changed: the object goes and comes again.
+fn make_anew(
+    call: &mut Call<'_, '_>,
+    item: &Item,
+    current: &Value,
+    modified: Value,
+    options: Options,
+) -> Result<Value, Failure> {
+    let Item { kind, namespace, name, .. } = item;
+    call.send(client::request(ApiVerb::Delete, kind, namespace, name))?;
+    let uid = current.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+    wait_until_gone(call, item, uid, PATIENCE)?;
+    call.create(kind, namespace, modified, options)
 }
 
 /// Several objects as one list, which kubectl holds as a type of Go.
