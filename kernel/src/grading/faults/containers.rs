@@ -52,7 +52,8 @@ impl Containers {
 
     fn of(&self) -> Words {
         let container = self.container.as_deref().map(|name| format!(" {name} ")).unwrap_or_default();
-        let containers = self.container.as_deref().map_or("the containers".to_owned(), |name| format!("container {name}"));
+        let containers =
+            self.container.as_deref().map_or("the containers".to_owned(), |name| format!("container {name}"));
         let labels = &self.labels;
         match self.count {
             Some(count) => Words::new(

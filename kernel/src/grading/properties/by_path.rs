@@ -64,8 +64,7 @@ impl Property for WatchByPath {
         let removal = cluster.trace().writes().rev().find(|(_, write)| is_removal(write));
         let removed = removal.map(|(entry, write)| (entry.sequence, write.revision));
         let is_watch = |asked: &RequestEntry| asked.verb.as_str() == "watch" && *asked.kind.singular == *self.kind;
-        let watches: Vec<_> =
-            asked(cluster, start).filter(|(_, asked, _)| is_here(asked) && is_watch(asked)).collect();
+        let watches: Vec<_> = asked(cluster, start).filter(|(_, asked, _)| is_here(asked) && is_watch(asked)).collect();
         if watches.is_empty() {
             return Err(Words::new("パスによる watch の記録がない", "no record of a watch by its path"));
         }

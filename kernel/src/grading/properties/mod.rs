@@ -66,9 +66,10 @@ pub trait Property: Debug + Send + Sync {
 /// What is told of a field in which something else stands than should.
 fn stands_instead(field: &str, found: &Value, expected: &Value) -> Words {
     match (found, expected) {
-        (Value::Null, _) => {
-            Words::new(format!("{field} がない（{expected} のはず）"), format!("{field} is absent, expected {expected}"))
-        }
+        (Value::Null, _) => Words::new(
+            format!("{field} がない（{expected} のはず）"),
+            format!("{field} is absent, expected {expected}"),
+        ),
         (_, Value::Null) => {
             Words::new(format!("{field} = {found}（ないはず）"), format!("{field} = {found}, expected none"))
         }

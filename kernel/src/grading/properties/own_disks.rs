@@ -45,7 +45,10 @@ impl Property for OwnDisks {
                 ));
             }
             if !claims.insert(claim.clone()) {
-                let (ja, en) = (format!("ディスク {claim} を2つ以上のPodが使っている"), format!("several Pods use the disk {claim}"));
+                let (ja, en) = (
+                    format!("ディスク {claim} を2つ以上のPodが使っている"),
+                    format!("several Pods use the disk {claim}"),
+                );
                 return Err(Words::new(ja, en));
             }
         }

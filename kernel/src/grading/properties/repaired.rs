@@ -33,7 +33,9 @@ impl Property for Repaired {
         }
         match (tried, started, ended) {
             (1, 1, 0) => Ok(()),
-            (0, 0, 0) => Err(Words::new("何も起動されていない別のクラスタ", "another cluster, in which nothing was started")),
+            (0, 0, 0) => {
+                Err(Words::new("何も起動されていない別のクラスタ", "another cluster, in which nothing was started"))
+            }
             _ => Err(Words::new(
                 format!("起動 {tried}回（うち止まっていたもの{started}回）、停止 {ended}回"),
                 format!("starts: {tried} (of what did not run: {started}), stops: {ended}"),

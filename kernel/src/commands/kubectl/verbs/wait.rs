@@ -47,7 +47,7 @@ fn wanted(text: &str) -> Result<Wanted, Failure> {
             let (type_, status) = rest.split_once('=').unwrap_or((rest, "true"));
             Ok(Wanted::Condition { type_: type_.to_owned(), status: status.to_owned() })
         }
-        ("jsonpath", Some("")) => return message("jsonpath expression cannot be empty"),
+        ("jsonpath", Some("")) => message("jsonpath expression cannot be empty"),
         ("jsonpath", Some(rest)) => {
             // A value stands behind the braces of the path.
             let end = rest.rfind('}').map_or(rest.len(), |end| end + 1);
