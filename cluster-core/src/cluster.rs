@@ -8,6 +8,7 @@ pub mod exec;
 mod faults;
 mod metrics_server;
 mod mirror;
+mod proxy;
 mod traffic;
 
 use std::sync::Arc;

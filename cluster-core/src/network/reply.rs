@@ -17,7 +17,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub(super) fn of(container: &Container, answer: Answer, now: Time) -> Reply {
+    pub(crate) fn of(container: &Container, answer: Answer, now: Time) -> Reply {
         let mut headers = Vec::new();
         if let Some(server) = server(&container.identity.image) {
             headers.push(("Server", server));
@@ -28,6 +28,16 @@ impl Reply {
         headers.push(("Content-Length", answer.body.len().to_string()));
         headers.push(("Connection", "keep-alive".into()));
         Reply { status: answer.status, headers, body: answer.body }
+    }
+
+    /// A plain text.
+    pub(crate) fn text(status: u16, text: &str, now: Time) -> Reply {
+        let headers = vec![
+            ("Date", now.timestamp().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()),
+            ("Content-Type", "text/plain; charset=utf-8".into()),
+            ("Content-Length", text.len().to_string()),
+        ];
+        Reply { status, headers, body: text.to_owned() }
     }
 
     /// What nginx says of itself where it has nothing else to say.

@@ -15,7 +15,7 @@ use super::body::Sent;
 use super::live::Live;
 use super::query::Query;
 use super::route::{Place, Route, route};
-use super::{answer, authenticate, authorize, body, channels, documents, metrics, openapi, pods, stream};
+use super::{answer, authenticate, authorize, body, channels, documents, metrics, openapi, pods, proxy, stream};
 
 /// Subresources that open a connection.
 const CONNECTIONS: &[&str] = &["attach", "exec", "portforward", "proxy"];
@@ -73,6 +73,9 @@ async fn respond(gateway: &Gateway, request: HttpRequest<HttpBody>) -> Result<Ht
         Some(pods::Stream::Log) => return pods::log(gateway, &place, &query).await,
         Some(pods::Stream::Channels) => return channels::open(gateway, &mut head, &place, &query, user).await,
         None => {}
+    }
+    if proxy::is_proxied(&place) {
+        return proxy::respond(gateway, &head, &place).await;
     }
     let mut wanted = negotiate(text(&head.headers, header::ACCEPT), has_table(&place))?;
     if wanted.form == Form::Table {

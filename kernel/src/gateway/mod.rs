@@ -21,6 +21,7 @@ mod order;
 mod pods;
 mod port_forward;
 mod protobuf;
+mod proxy;
 mod query;
 pub mod raw;
 mod route;
