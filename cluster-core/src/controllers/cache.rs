@@ -211,14 +211,16 @@ impl Caches {
         }
     }
 
-    pub fn apply(&mut self, event: &WatchEvent, now: Time) {
+    /// Takes what a watch tells. The answer is an object that is gone unheard: another one has its name now.
+    pub fn apply(&mut self, event: &WatchEvent, now: Time) -> Option<Object> {
         let slot = event.object.kind.slot;
+        let mut replaced = None;
         match event.event_type {
             EventType::Added | EventType::Modified => {
                 if event.event_type == EventType::Added && event.object.is::<Node>() {
                     self.by_slot.entry(slot).or_default().seen.remove(&event.object.key);
                 }
-                self.put(event.object.clone(), now);
+                replaced = self.put(event.object.clone(), now);
             }
             EventType::Deleted => {
                 self.by_uid.remove(event.object.uid());
@@ -230,9 +232,11 @@ impl Caches {
             }
         }
         self.by_slot.entry(slot).or_default().revision = event.change.revision;
+        replaced
     }
 
-    fn put(&mut self, object: Object, now: Time) {
+    /// The answer is an object of the same name and another uid that it takes the place of.
+    fn put(&mut self, object: Object, now: Time) -> Option<Object> {
         let slot = object.kind.slot;
         let cache = self.by_slot.entry(slot).or_default();
         let known = cache.put(&object);
@@ -242,10 +246,14 @@ impl Caches {
             }
             self.by_uid.insert(object.uid().into(), (slot, object.key.clone()));
         }
-        let is_new = || known.map_or(!cache.seen.contains_key(&object.key), |known| !known.same_spec(&object));
+        let is_new = || match &known {
+            Some(known) => !known.same_spec(&object),
+            None => !cache.seen.contains_key(&object.key),
+        };
         if object.is::<Node>() && is_new() {
             cache.seen.insert(object.key.clone(), now);
         }
+        known.filter(|known| known.uid() != object.uid())
     }
 
     /// How far the cache of a kind has come.

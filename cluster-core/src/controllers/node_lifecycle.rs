@@ -421,16 +421,4 @@ mod tests {
         assert_eq!(taints(&cluster, "node-1"), ["node.kubernetes.io/unreachable:NoSchedule"]);
         assert!(!cluster.get::<Pod>("default", "brief").unwrap().is_terminating());
     }
-
-    #[test]
-    fn the_pods_of_a_node_that_is_gone_go_after_the_quarantine() {
-        let mut cluster = control_plane();
-        node_that_is(&mut cluster, "node-1", READY);
-        pod_on(&mut cluster, "p", "node-1", None);
-        delete::<Node>(&mut cluster, "node-1").unwrap();
-        cluster.advance(Duration::from_secs(39), |_| true);
-        assert!(cluster.get::<Pod>("default", "p").is_some());
-        cluster.advance(Duration::from_secs(2), |_| true);
-        assert!(cluster.get::<Pod>("default", "p").is_none());
-    }
 }

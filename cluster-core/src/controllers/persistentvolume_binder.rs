@@ -59,13 +59,18 @@ impl Controller for VolumeBinder {
     }
 }
 
-/// A claim that is gone, or that has got its volume, concerns this volume.
-fn volumes_of_claim(_: &View<'_>, change: &Change) -> Vec<Key> {
+/// A claim that is gone, or that has got its volume, concerns this volume; one that is gone, also those that were to be
+/// its own.
+fn volumes_of_claim(view: &View<'_>, change: &Change) -> Vec<Key> {
     let name = |claim: &Object| claim.spec::<PersistentVolumeClaim>().volume_name.clone().unwrap_or_default();
     let before = change.before.as_ref().map(name);
     let after = change.after.as_ref().map(name);
     let names = if before == after { None } else { Some([before, after]) };
-    names.into_iter().flatten().flatten().filter(|name| !name.is_empty()).map(Key::cluster).collect()
+    let named = names.into_iter().flatten().flatten().filter(|name| !name.is_empty()).map(Key::cluster);
+    let is_meant =
+        |volume: &&Object| matching::claim_of(volume.spec::<PersistentVolume>()).as_ref() == Some(change.key());
+    let volumes = change.after.is_none().then(|| view.list::<PersistentVolume>("").filter(is_meant));
+    named.chain(volumes.into_iter().flatten().map(|volume| volume.key.clone())).collect()
 }
 
 /// A volume concerns the claim that it is for; one that has become free, all that wait for one like it.

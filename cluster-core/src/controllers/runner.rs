@@ -170,10 +170,13 @@ impl Runner {
             let listed = world.apiserver.store.objects(&kind).clone();
             let view = self.caches.view(world.now);
             for object in listed.values() {
-                let before = view.get_of(&kind, &object.key).cloned();
+                let mut before = view.get_of(&kind, &object.key).cloned();
                 if before.as_ref().is_none_or(|before| before.revision != object.revision) {
-                    let after = Some(object.clone());
-                    unheard.push(Change { revision: object.revision, sequence: 0, before, after });
+                    let revision = object.revision;
+                    if let Some(replaced) = before.take_if(|before| before.uid() != object.uid()) {
+                        unheard.push(Change { revision, sequence: 0, before: Some(replaced), after: None });
+                    }
+                    unheard.push(Change { revision, sequence: 0, before, after: Some(object.clone()) });
                 }
             }
             for object in view.list_of(&kind, "").filter(|object| !listed.contains_key(&object.key)) {
@@ -239,8 +242,15 @@ impl Runner {
     pub fn observe(&mut self, events: &[WatchEvent], world: &mut World) {
         let mut new_kinds = false;
         for event in events {
-            self.caches.apply(event, world.now);
-            self.enqueue(&event.change, &Causes::from(event.change.sequence), world);
+            let causes = Causes::from(event.change.sequence);
+            if let Some(replaced) = self.caches.apply(event, world.now) {
+                self.enqueue(
+                    &Change { before: Some(replaced), after: None, ..(*event.change).clone() },
+                    &causes,
+                    world,
+                );
+            }
+            self.enqueue(&event.change, &causes, world);
             new_kinds |= event.object.is::<CustomResourceDefinition>();
         }
         if new_kinds {

@@ -10,6 +10,9 @@ use crate::manifests::{BAD, GOOD};
 use crate::run::{Act, HOLD, Run};
 use crate::workloads;
 
+/// An annotation without a meaning.
+const TOUCHED: &str = "example.com/touched";
+
 /// Every edit.
 pub const ALL: &[Act] = &[
     Act { name: "scale", act: scale },
@@ -350,10 +353,13 @@ fn apply(run: &mut Run) -> Option<String> {
 /// A PUT of what was read before somebody else wrote.
 fn stale_update(run: &mut Run) -> Option<String> {
     let of = run.pick_object(&["Deployment", "ReplicaSet", "Pod", "Service"])?;
-    run.patch(&of, json!({"metadata": {"annotations": {"example.com/touched": run.now().to_string()}}}));
-    let told = run.edit(&of, |body| body["metadata"]["labels"]["stale"] = json!("yes"));
+    run.patch(&of, json!({"metadata": {"annotations": {TOUCHED: run.now().to_string()}}}));
     let stored = run.cluster.store().get(&of.kind, &of.key).map(|stored| stored.revision);
-    assert!(stored == Some(of.revision) || told.contains(": 409 "), "a stale update is refused: {told}");
+    if stored == Some(of.revision) {
+        return None;
+    }
+    let told = run.edit(&of, |body| body["metadata"]["labels"]["stale"] = json!("yes"));
+    assert!(told.contains(": 409 "), "a stale update is refused: {told}");
     Some(told)
 }
 
@@ -394,12 +400,26 @@ pub fn make_possible(run: &mut Run) {
             run.delete(pod, None, None);
         }
     }
-    // Undoing a template does not repair a pod that is stuck with it.
+    // Undoing a template does not repair a pod that is stuck with it, and a StatefulSet may make it again as it was.
     for pod in run.objects(&["Pod"]) {
         let bad = pod.spec::<Pod>().containers.iter().any(|container| container.image.as_deref() == Some(BAD));
-        let by_set = pod.controller().is_some_and(|owner| owner.kind != "ReplicaSet");
-        if bad && (by_set || pod.controller().is_none()) && !pod.is_terminating() {
-            run.delete(&pod, None, None);
+        if !bad || pod.is_terminating() {
+            continue;
+        }
+        match pod.controller().map(|owner| owner.kind.as_str()) {
+            Some("ReplicaSet") => {}
+            Some("StatefulSet") => {
+                run.edit(&pod, |body| body["spec"]["containers"][0]["image"] = json!(GOOD[0]));
+            }
+            _ => {
+                run.delete(&pod, None, None);
+            }
+        }
+    }
+    // The controller does not hear that a pod has left a budget: somebody has to touch it.
+    for budget in run.objects(&["PodDisruptionBudget"]) {
+        if budget.annotation(TOUCHED).is_none() {
+            run.patch(&budget, json!({"metadata": {"annotations": {TOUCHED: "yes"}}}));
         }
     }
     for of in run.objects(&["ReplicaSet"]) {

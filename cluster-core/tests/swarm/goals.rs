@@ -56,7 +56,7 @@ pub fn unmet(run: &Run) -> Vec<String> {
 }
 
 /// A quota may keep pods from a namespace.
-fn is_limited(cluster: &Cluster, namespace: &str) -> bool {
+pub fn is_limited(cluster: &Cluster, namespace: &str) -> bool {
     cluster.list::<ResourceQuota>(namespace).next().is_some()
 }
 
@@ -247,7 +247,10 @@ fn jobs(cluster: &Cluster, found: &mut Vec<String>) {
     for pod in cluster.list::<Pod>("").filter(|pod| is_finished(pod)) {
         let tracked = pod.metadata().finalizers.iter().flatten().any(|name| name == "batch.kubernetes.io/job-tracking");
         let by_clock = pod.key.name.starts_with("tick");
-        if tracked && !by_clock {
+        let job = pod.controller().and_then(|owner| cluster.get::<Job>(&pod.key.namespace, &owner.name));
+        // The last failure of an index stays until it is replaced, and such a Job replaces nothing.
+        let waits = job.is_some_and(|job| job.spec::<Job>().parallelism == Some(0));
+        if tracked && !by_clock && !waits {
             say(found, pod, "has ended and is not counted");
         }
     }

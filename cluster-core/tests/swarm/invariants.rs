@@ -183,7 +183,7 @@ fn deletion(commit: &Commit<'_>) -> Verdict {
 
 /// A deletion brings the finalizer of its propagation, and takes that of an earlier one.
 fn is_a_wish(finalizer: &str, verb: Verb) -> bool {
-    verb == Verb::Delete && matches!(finalizer, "orphan" | "foregroundDeletion")
+    matches!(verb, Verb::Delete | Verb::DeleteCollection) && matches!(finalizer, "orphan" | "foregroundDeletion")
 }
 
 fn removal(commit: &Commit<'_>) -> Verdict {
@@ -194,7 +194,7 @@ fn removal(commit: &Commit<'_>) -> Verdict {
         // The apiserver empties the kind itself.
         (_, [one]) if one == "customresourcecleanup.apiextensions.k8s.io" => Ok(()),
         (verb, [one]) if is_a_wish(one, verb) => Ok(()),
-        (Verb::Update | Verb::Patch(_), [_]) => Ok(()),
+        (Verb::Update | Verb::Patch(_), [one, others @ ..]) if others.iter().all(|other| other == one) => Ok(()),
         _ => fails(format!("it was held by {finalizers:?}")),
     }
 }
@@ -207,13 +207,16 @@ fn one_controller(commit: &Commit<'_>) -> Verdict {
     if controllers > 1 || uids.len() < owners.len() {
         return fails(format!("{owners:?}"));
     }
-    // It goes from hand to hand only over nobody's.
-    match commit.before().and_then(Object::controller).zip(after.controller()) {
-        Some((before, after)) if before.uid != after.uid => {
-            fails(format!("{} was taken over by {}", before.name, after.name))
-        }
-        _ => Ok(()),
+    // It goes from hand to hand only over nobody's; but a claim that is to go with its pod passes to it from its set.
+    let Some((before, owner)) = commit.before().and_then(Object::controller).zip(after.controller()) else {
+        return Ok(());
+    };
+    let in_the_family = after.is::<PersistentVolumeClaim>()
+        && [before, owner].iter().all(|owner| matches!(owner.kind.as_str(), "StatefulSet" | "Pod"));
+    if before.uid != owner.uid && !in_the_family {
+        return fails(format!("{} was taken over by {}", before.name, owner.name));
     }
+    Ok(())
 }
 
 fn generation(commit: &Commit<'_>) -> Verdict {

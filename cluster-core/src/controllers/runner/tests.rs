@@ -1,7 +1,7 @@
 //! The runner under faults.
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -107,6 +107,22 @@ fn a_create_whose_answer_is_lost_is_not_done_twice_for_long() {
     create::<ReplicaSet>(&mut cluster, set("web", 3));
     play_kubelets(&mut cluster);
     assert_eq!(active(&cluster, "web").len(), 3);
+}
+
+#[test]
+fn an_end_that_was_not_heard_of_is_noticed_when_the_name_is_taken_again() {
+    let mut cluster = control_plane();
+    let pod = || json!({"metadata": {"name": "owner"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let owner = create::<Pod>(&mut cluster, pod()).controller_reference();
+    create::<ConfigMap>(&mut cluster, json!({"metadata": {"name": "owned", "ownerReferences": [owner]}}));
+    settle(&mut cluster);
+    cluster.add_rule(rule(Edge::Delivery, Effect::Drop, Some(2)), "the deletion is not heard of");
+    delete::<Pod>(&mut cluster, "owner").unwrap();
+    settle(&mut cluster);
+    assert!(cluster.get::<ConfigMap>("default", "owned").is_some());
+    create::<Pod>(&mut cluster, pod());
+    settle(&mut cluster);
+    assert!(cluster.get::<ConfigMap>("default", "owned").is_none());
 }
 
 #[test]
