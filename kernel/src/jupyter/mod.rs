@@ -84,7 +84,7 @@ impl Launch {
 /// Serves the session that `open` makes to the frontends of a connection file, until one of them (or the parent's
 /// death) ends it.
 ///
-/// `open` runs on a thread of its own while the sockets are bound, so a frontend never waits for it to say hello.
+/// `open` runs when the first cell does, or something is first asked of the session: a hello needs no cluster.
 ///
 /// # Errors
 /// The connection file can't be used, or a socket can't be bound.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use jupyter_zmq_client::KernelShellConnection;
@@ -45,7 +45,7 @@ impl ShellThread {
     }
 }
 
-/// Serves the shell channel with the session that `open` makes.
+/// Serves the shell channel with the session that `open` makes when it is first needed.
 pub fn start<E: Execute + Send + 'static>(
     connection: KernelShellConnection,
     kernel: Arc<Kernel>,
@@ -53,10 +53,15 @@ pub fn start<E: Execute + Send + 'static>(
 ) -> std::io::Result<ShellThread> {
     let (queue, incoming) = channel();
     let (end, ended) = oneshot::channel();
-    let session = Guarded::new(spawn("open session", open)?);
-    let shell =
-        Shell { kernel, incoming, waiting: VecDeque::new(), session, history: History::default(), execution_count: 0 };
-    spawn("session", move || {
+    let shell = Shell {
+        kernel,
+        incoming,
+        waiting: VecDeque::new(),
+        session: Guarded::new(open),
+        history: History::default(),
+        execution_count: 0,
+    };
+    thread::Builder::new().name("session".into()).stack_size(STACK_BYTES).spawn(move || {
         shell.run();
         let _ = end.send(());
     })?;
@@ -66,10 +71,6 @@ pub fn start<E: Execute + Send + 'static>(
         let _ = sender.send(Some(Waiting { request, replies: replies.clone(), aborted: false }));
     });
     Ok(ShellThread { queue, ended })
-}
-
-fn spawn<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> std::io::Result<JoinHandle<T>> {
-    thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run)
 }
 
 struct Shell<E> {
@@ -255,7 +256,7 @@ mod tests {
             kernel: Arc::new(kernel),
             incoming: channel().1,
             waiting: VecDeque::new(),
-            session: Guarded::new(thread::spawn(|| Words)),
+            session: Guarded::new(|| Words),
             history: History::default(),
             execution_count: 0,
         };
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn a_session_that_cannot_be_made_is_an_error_of_each_cell() {
         let mut frontend = frontend();
-        frontend.shell.session = Guarded::new(thread::spawn(|| panic!("no room")));
+        frontend.shell.session = Guarded::new(|| panic!("no room"));
         let (reply, kinds) = frontend.run(json!({"code": "print a"}));
         assert_eq!(reply["ename"], "InternalError");
         assert_eq!(kinds, ["execute_input", "error"]);
