@@ -115,13 +115,13 @@ impl Cache {
         before
     }
 
-    fn remove(&mut self, key: &Key) {
-        if let Some(object) = self.objects.remove(key) {
-            self.unindex(&object);
-            if object.is::<Pod>() {
-                self.recount(Some(&object), None);
-            }
+    fn remove(&mut self, key: &Key) -> Option<Object> {
+        let object = self.objects.remove(key)?;
+        self.unindex(&object);
+        if object.is::<Pod>() {
+            self.recount(Some(&object), None);
         }
+        Some(object)
     }
 
     fn recount(&mut self, before: Option<&Object>, after: Option<&Object>) {
@@ -211,31 +211,31 @@ impl Caches {
         }
     }
 
-    /// Takes what a watch tells. The answer is an object that is gone unheard: another one has its name now.
+    /// Takes what a watch tells. The answer is what was known of that name before.
     pub fn apply(&mut self, event: &WatchEvent, now: Time) -> Option<Object> {
         let slot = event.object.kind.slot;
-        let mut replaced = None;
-        match event.event_type {
+        let known = match event.event_type {
             EventType::Added | EventType::Modified => {
                 if event.event_type == EventType::Added && event.object.is::<Node>() {
                     self.by_slot.entry(slot).or_default().seen.remove(&event.object.key);
                 }
-                replaced = self.put(event.object.clone(), now);
+                self.put(event.object.clone(), now)
             }
             EventType::Deleted => {
                 self.by_uid.remove(event.object.uid());
                 let cache = self.by_slot.entry(slot).or_default();
-                cache.remove(&event.object.key);
+                let known = cache.remove(&event.object.key);
                 if event.object.is::<Node>() {
                     cache.seen.insert(event.object.key.clone(), now);
                 }
+                known
             }
-        }
+        };
         self.by_slot.entry(slot).or_default().revision = event.change.revision;
-        replaced
+        known
     }
 
-    /// The answer is an object of the same name and another uid that it takes the place of.
+    /// The answer is what was known of that name before.
     fn put(&mut self, object: Object, now: Time) -> Option<Object> {
         let slot = object.kind.slot;
         let cache = self.by_slot.entry(slot).or_default();
@@ -253,7 +253,7 @@ impl Caches {
         if object.is::<Node>() && is_new() {
             cache.seen.insert(object.key.clone(), now);
         }
-        known.filter(|known| known.uid() != object.uid())
+        known
     }
 
     /// How far the cache of a kind has come.

@@ -15,11 +15,12 @@ use super::controller::{Controller, Enqueue, Plan, Step};
 use super::queue::{Backoffs, Queue};
 use crate::HashMap;
 use crate::api::kind::KindRef;
+use crate::api::object::Object;
 use crate::api::{Key, Name};
 use crate::clock::{Class, Time};
 use crate::store::Change;
 use crate::trace::{Actor, Causes, Sequence, What};
-use crate::watch::WatchEvent;
+use crate::watch::{EventType, WatchEvent};
 use crate::world::{Event, Subscriber, World};
 
 /// kube-controller-manager's default number of workers for most of its controllers (`--concurrent-*-syncs`).
@@ -170,17 +171,13 @@ impl Runner {
             let listed = world.apiserver.store.objects(&kind).clone();
             let view = self.caches.view(world.now);
             for object in listed.values() {
-                let mut before = view.get_of(&kind, &object.key).cloned();
+                let before = view.get_of(&kind, &object.key).cloned();
                 if before.as_ref().is_none_or(|before| before.revision != object.revision) {
-                    let revision = object.revision;
-                    if let Some(replaced) = before.take_if(|before| before.uid() != object.uid()) {
-                        unheard.push(Change { revision, sequence: 0, before: Some(replaced), after: None });
-                    }
-                    unheard.push(Change { revision, sequence: 0, before, after: Some(object.clone()) });
+                    unheard.extend(changes(before, Some(object.clone()), object.revision, 0));
                 }
             }
             for object in view.list_of(&kind, "").filter(|object| !listed.contains_key(&object.key)) {
-                unheard.push(Change { revision, sequence: 0, before: Some(object.clone()), after: None });
+                unheard.extend(changes(Some(object.clone()), None, revision, 0));
             }
             self.caches.replace(&kind, listed.values().cloned(), revision, world.now);
             world.subscribe(self.subscriber.clone(), crate::watch::Watcher::new(&kind, revision));
@@ -243,14 +240,15 @@ impl Runner {
         let mut new_kinds = false;
         for event in events {
             let causes = Causes::from(event.change.sequence);
-            if let Some(replaced) = self.caches.apply(event, world.now) {
-                self.enqueue(
-                    &Change { before: Some(replaced), after: None, ..(*event.change).clone() },
-                    &causes,
-                    world,
-                );
+            let known = self.caches.apply(event, world.now);
+            let version = |object: &Option<Object>| object.as_ref().map(|object| object.revision);
+            if event.event_type == EventType::Deleted || version(&known) == version(&event.change.before) {
+                self.enqueue(&event.change, &causes, world);
+            } else {
+                for change in changes(known, event.change.after.clone(), event.change.revision, event.change.sequence) {
+                    self.enqueue(&change, &causes, world);
+                }
             }
-            self.enqueue(&event.change, &causes, world);
             new_kinds |= event.object.is::<CustomResourceDefinition>();
         }
         if new_kinds {
@@ -538,6 +536,18 @@ impl Loop {
     fn can_run(&self, caches: &Caches) -> bool {
         self.running.len() < WORKERS && self.queue.has_ready(|key| may_run(key, &self.running, &self.unseen, caches))
     }
+}
+
+/// What has happened to an object, to who knew it as it was `before`: an end and a beginning, if another has its name now.
+fn changes(
+    before: Option<Object>,
+    after: Option<Object>,
+    revision: u64,
+    sequence: Sequence,
+) -> impl Iterator<Item = Change> {
+    let is_another = matches!((&before, &after), (Some(before), Some(after)) if before.uid() != after.uid());
+    let pairs = if is_another { [Some((before, None)), Some((None, after))] } else { [None, Some((before, after))] };
+    pairs.into_iter().flatten().map(move |(before, after)| Change { revision, sequence, before, after })
 }
 
 #[cfg(test)]
