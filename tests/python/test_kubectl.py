@@ -231,7 +231,6 @@ SAME = [
     "exec same-pod -- hostname",
     "exec same-pod -- sh -c 'exit 4'",
     "auth can-i create pods",
-    "auth whoami -o yaml",
     "label pod same-pod a=b --dry-run=server",
     "apply -f - --dry-run=server",
     "create configmap same --from-literal=a=b",

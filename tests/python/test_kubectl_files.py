@@ -176,7 +176,8 @@ def test_an_editor_changes_an_object(kubeconfig):
     assert edit("true") == edit("true", program=[KUBECTL])
     assert edit("sed -i s/blue/green/") == ("configmap/edited edited\n", [], 0)
     assert edit("sed -i s/green/red/", program=[KUBECTL])[0] == "configmap/edited edited\n"
-    assert edit("truncate -s 0") == ("", ["Edit cancelled, saved file was empty."], 0)
+    emptied, real = edit("truncate -s 0"), edit("truncate -s 0", program=[KUBECTL])
+    assert (emptied[0], emptied[1][0], emptied[1][-1], emptied[2]) == (real[0], real[1][0], real[1][-1], real[2])
     out, told, code = edit("sed -i 's/^  name: edited/  name: other/'")
     assert (out, code) == ("", 1) and told[-1] == "error: Edit cancelled, no valid changes were saved."
 

@@ -118,6 +118,8 @@ def lines_of(topic):
     return [line for line in (HERE / f"{topic}.txt").read_text().splitlines() if line and not line.startswith("#")]
 
 
+# Pods that fail again and again are compared as they stand at the moment, so this is for a quiet machine, and for whom asks.
+@pytest.mark.skipif("KUBECTL_LINES" not in os.environ, reason="set KUBECTL_LINES to compare a thousand command lines")
 # What changes little comes first.
 @pytest.mark.parametrize("topic", ["get", "describe", "explain", "around", "nodes", "change"])
 def test_both_say_the_same(seats, topic):

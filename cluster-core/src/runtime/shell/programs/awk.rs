@@ -503,7 +503,7 @@ mod tests {
             ("/web/", "web a 3"),
             ("$3 > 4 {print $1}", "db|api"),
             ("{s += $3} END {print s, s / NR}", "20 6.666667"),
-            ("$1 ~ /^a/ && NR > 1 {printf \"%-5s|%3d\\n\", $1, $3 * 2}", "api  || 10"),
+            ("$1 ~ /^a/ && NR > 1 {printf \"%-5s|%3d\\n\", $1, $3 * 2}", "api  | 10"),
             ("BEGIN {print 1 + 2 * 3}", "7"),
             ("{print length($1), toupper($2)}", "3 A|2 B|3 C"),
         ] {
