@@ -99,7 +99,7 @@ impl Cluster {
             }
         };
         let output = executing.running.printed.take_text();
-        Some(Some(Exec { code, output, took: self.now().since(began) }))
+        Some(Some(Exec { code, output, took: self.now().since(began), ..Exec::default() }))
     }
 
     fn progress(&mut self, node: &Name, handle: Handle, from: &Origin, running: &mut Running) -> Progress {
@@ -149,7 +149,7 @@ impl Cluster {
                         Ok(_) => (0, String::new()),
                         Err(failure) => (1, failure.to_string()),
                     };
-                    let exec = Exec { code, output, took: connection.took };
+                    let exec = Exec { code, output, took: connection.took, ..Exec::default() };
                     return self.tell_kubelet(&node, &ordered, exec);
                 }
             },
@@ -162,7 +162,7 @@ impl Cluster {
                     Order::Run(running) => running.printed.take_text(),
                     Order::Get(_) => String::new(),
                 };
-                let exec = Exec { code, output, took: now.since(ordered.began) };
+                let exec = Exec { code, output, took: now.since(ordered.began), ..Exec::default() };
                 self.tell_kubelet(&node, &ordered, exec);
             }
             Progress::Sleeps(wait) => self.order_again(again(wait), node, ordered),

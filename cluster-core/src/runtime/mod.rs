@@ -403,7 +403,7 @@ impl Runtime {
                 }
             }
         };
-        Some(Ran::Ended(Exec { code, output: running.printed.take_text(), took }))
+        Some(Ran::Ended(Exec { code, output: running.printed.take_text(), took, ..Exec::default() }))
     }
 
     /// Lets somebody work among the files of a container that runs, beginning in its working folder.

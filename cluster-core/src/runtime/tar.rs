@@ -1,8 +1,6 @@
 //! `tar` in a container, and the archives that it reads and writes: how `kubectl cp` carries files. Files are texts.
 //! <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html>
 
-use std::time::Duration;
-
 use super::files::{Files, Node, What, plain};
 use super::shell::Exec;
 use crate::clock::Time;
@@ -114,7 +112,7 @@ pub fn unpack(archive: &[u8]) -> Result<Vec<Entry>, String> {
 
 /// Runs `tar cf - PATH…` or `tar xf - [-C FOLDER]` among a container's files.
 pub fn run(args: &[String], input: &[u8], folder: &str, files: &mut Files, now: Time) -> Exec {
-    let ended = |code: i32, output: String| Exec { code, output, took: Duration::ZERO };
+    let ended = |code: i32, output: String| Exec { code, output, ..Exec::default() };
     let mut words = args.iter().filter(|word| *word != "-" && !word.starts_with("--"));
     let mode = words.next().map(|word| word.trim_start_matches('-')).unwrap_or_default().to_owned();
     let (mut place, mut paths) = (folder.to_owned(), Vec::new());

@@ -60,10 +60,15 @@ impl<'a> Context<'a> {
         self.write(Stream::Pager, text.as_ref());
     }
 
+    /// Writes to standard error as it is.
+    pub fn error(&mut self, text: impl AsRef<str>) {
+        self.write(Stream::Stderr, text.as_ref());
+    }
+
     /// Writes a line to standard error.
     pub fn error_line(&mut self, text: impl AsRef<str>) {
-        self.write(Stream::Stderr, text.as_ref());
-        self.write(Stream::Stderr, "\n");
+        self.error(text);
+        self.error("\n");
     }
 
     /// Lets the API write to standard output while it works.

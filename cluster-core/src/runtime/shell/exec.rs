@@ -14,6 +14,8 @@ pub struct Exec {
     pub code: i32,
     /// What it printed, errors among the rest as on a terminal.
     pub output: String,
+    /// Its errors, where a server has sent them apart from the rest.
+    pub errors: String,
     pub took: Duration,
 }
 

@@ -331,16 +331,16 @@ impl Api for Remote {
                     }
                 },
             );
-            output.extend(errors);
             let status = match ended {
                 Some(ended) => ended.await,
                 None => None,
             };
-            Ok::<_, kube::Error>((String::from_utf8_lossy(&output).into_owned(), status))
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            Ok::<_, kube::Error>((text(output), text(errors), status))
         });
-        let (output, status) = done.map_err(|error| self.failure(&error))?;
+        let (output, errors, status) = done.map_err(|error| self.failure(&error))?;
         let code = status.as_ref().map_or(Ok(0), answer::exit_code)?;
-        Ok(Exec { code, output, took: Duration::ZERO })
+        Ok(Exec { code, output, errors, took: Duration::ZERO })
     }
 
     fn raw(&mut self, method: &Method, uri: &str, body: String, write: Write<'_>) -> Result<(), Status> {

@@ -74,10 +74,12 @@ impl Property for MetAndRetried {
             What::Cell(text) => Some(text.clone()),
             _ => None,
         });
-        // Whoever names the version that it writes over, or what it holds, has looked; so has who pipes it on.
+        // Whoever names the version that it writes over, or what it holds, has looked; so has who pipes on what it read.
         let is_piped = |line: &str| {
-            line.split_once('|')
-                .is_some_and(|(read, write)| read.contains("kubectl get") && write.contains("kubectl replace"))
+            let stages: Vec<&str> = line.split('|').map(str::trim).collect();
+            let [read, .., write] = stages.as_slice() else { return false };
+            let writes_it = write.starts_with("kubectl replace") && write.split_whitespace().any(|word| word == "-");
+            read.starts_with("kubectl get") && writes_it
         };
         let has_read = |text: &str| {
             let is_between = |letter: char| !letter.is_ascii_digit();

@@ -81,12 +81,13 @@ struct Container {
 }
 
 impl Container {
-    /// Runs a command in the container, and gives what it wrote.
+    /// Runs a command in the container, and gives what it wrote; if it failed, its errors, too.
     fn run(&self, call: &mut Call<'_, '_>, command: &[&str], stdin: &str) -> Result<(String, i32), Failure> {
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let done = call.context.api.exec(&self.pod, &self.name, &command, stdin);
         let done = done.map_err(|status| Failure::Message(status.message))?;
-        Ok((done.output, done.code))
+        let output = if done.code == 0 { done.output } else { done.output + &done.errors };
+        Ok((output, done.code))
     }
 
     /// Files go as an archive that `tar` in the container takes apart.

@@ -64,6 +64,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     match call.context.api.exec(&key, &container, command, &stdin) {
         Ok(exec) => {
             call.context.print(exec.output);
+            call.context.error(exec.errors);
             ended(exec.code)
         }
         Err(status) => message(status.message),

@@ -74,7 +74,8 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
                 let server = serde_json::from_str(&server).map_err(|error| Failure::Message(error.to_string()))?;
                 all.insert("serverVersion".into(), server);
             }
-            call.context.print(yaml::print(&all.into()));
+            // kubectl ends the document with a line of its own.
+            call.line(yaml::print(&all.into()));
             Ok(())
         }
         _ => message("--output must be 'yaml' or 'json'"),
