@@ -12,7 +12,7 @@ use crate::api::Name;
 pub const TIMED_OUT: &str = "context deadline exceeded";
 
 /// A program in a container that is asked over HTTPS.
-pub trait Program: Send + Sync {
+pub trait Reviews: Send + Sync {
     /// Its answer to a review that is sent to a path.
     fn answer(&self, path: &str, review: &Value) -> Reply;
 }
@@ -39,7 +39,7 @@ pub struct Listener {
     pub machine: Name,
     /// The certificate that it shows, in PEM.
     pub certificate: Arc<str>,
-    pub program: Arc<dyn Program>,
+    pub program: Arc<dyn Reviews>,
 }
 
 /// The programs of the cluster's own containers that can be asked, by address and port.

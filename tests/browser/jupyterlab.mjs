@@ -83,6 +83,18 @@ export async function runAllCells(page) {
   });
 }
 
+/** Waits until a cell has another number than before and the kernel is idle. */
+export async function ran(page, index, before) {
+  await page.waitForFunction(
+    ([index, before]) => {
+      const { content, sessionContext } = globalThis.jupyterapp.shell.currentWidget;
+      const { execution_count } = content.model.cells.get(index).toJSON();
+      return execution_count !== null && execution_count !== before && sessionContext.session?.kernel?.status === "idle";
+    },
+    [index, before],
+  );
+}
+
 /** The cells of the open notebook, as its file would hold them. */
 export function cells(page) {
   return page.evaluate(() =>

@@ -15,6 +15,7 @@ use crate::api::Key;
 use crate::api::kind::Resource;
 use crate::certificates;
 use crate::listeners::TIMED_OUT;
+use crate::network::addresses::ready_endpoint;
 
 /// The way out of the cluster, to programs that a URL names. The cluster has no network of its own: whoever runs it makes
 /// the calls, and each blocks the request that it is about.
@@ -161,13 +162,7 @@ impl Backing<'_> {
             return Err(format!("unsupported service type {other:?}"));
         }
         let endpoints = server.store.get(Endpoints::kind(), &key);
-        let subsets = endpoints.and_then(|all| all.spec::<Endpoints>().subsets.as_ref()).into_iter().flatten();
-        let mut addresses = subsets.filter_map(|subset| {
-            let ip = subset.addresses.as_ref()?.first()?.ip.parse().ok()?;
-            let unnamed = |name: &Option<String>| name.clone().unwrap_or_default();
-            let port = subset.ports.iter().flatten().find(|known| unnamed(&known.name) == unnamed(port))?;
-            Some((ip, u16::try_from(port.port).ok()?))
-        });
-        addresses.next().ok_or_else(|| format!("no endpoints available for service {name:?}"))
+        let ready = endpoints.and_then(|all| ready_endpoint(all, port.as_deref().unwrap_or_default()));
+        ready.ok_or_else(|| format!("no endpoints available for service {name:?}"))
     }
 }

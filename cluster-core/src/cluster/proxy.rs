@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 
 use super::Cluster;
 use crate::api::kind::{KindRef, Resource};
-use crate::api::object::Object;
 use crate::api::status::Status;
+use crate::network::addresses::ready_endpoint;
 use crate::network::reply::Reply;
 
 /// What a client asks a proxy for: `[SCHEME:]NAME[:PORT]`.
@@ -67,10 +67,10 @@ impl Cluster {
             port = named.name.clone().unwrap_or_default();
         }
         let endpoints = self.get::<Endpoints>(namespace, wanted.name).ok_or_else(missing(Endpoints::kind()))?;
-        let ready = endpoint(endpoints, &port);
+        let ready = ready_endpoint(endpoints, &port);
         let (ip, port) =
             ready.ok_or_else(|| Status::unavailable(format!("no endpoints available for service {name:?}")))?;
-        self.proxied(&ip, port, wanted.tls, path)
+        self.proxied(&ip.to_string(), port.into(), wanted.tls, path)
     }
 
     fn proxied(&mut self, ip: &str, port: i32, tls: bool, path: &str) -> Result<Reply, Status> {
@@ -103,17 +103,6 @@ impl Cluster {
     }
 }
 
-/// A ready address with a port of this name.
-fn endpoint(endpoints: &Object, port: &str) -> Option<(String, i32)> {
-    let subsets = endpoints.spec::<Endpoints>().subsets.iter().flatten();
-    let mut found = subsets.filter_map(|subset| {
-        let address = subset.addresses.as_ref()?.first()?;
-        let named = subset.ports.iter().flatten().find(|known| known.name.as_deref().unwrap_or_default() == port)?;
-        Some((address.ip.clone(), named.port))
-    });
-    found.next()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -122,6 +111,7 @@ mod tests {
 
     use super::*;
     use crate::Config;
+    use crate::api::object::Object;
     use crate::api::request::Request;
 
     fn create<K: Resource>(cluster: &mut Cluster, value: serde_json::Value) {

@@ -4,7 +4,10 @@
 
 use std::net::Ipv4Addr;
 
+use k8s_openapi::api::core::v1::Endpoints;
+
 use crate::api::Name;
+use crate::api::object::Object;
 
 /// Where the apiserver listens.
 pub const CONTROL_PLANE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -78,6 +81,16 @@ fn number(machine: &str) -> u32 {
 /// FNV-1a.
 fn spread(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// A ready address of a Service, with its port of this name.
+pub fn ready_endpoint(endpoints: &Object, port: &str) -> Option<(Ipv4Addr, u16)> {
+    let mut subsets = endpoints.spec::<Endpoints>().subsets.iter().flatten();
+    subsets.find_map(|subset| {
+        let ip = subset.addresses.as_ref()?.first()?.ip.parse().ok()?;
+        let named = subset.ports.iter().flatten().find(|known| known.name.as_deref().unwrap_or_default() == port)?;
+        Some((ip, u16::try_from(named.port).ok()?))
+    })
 }
 
 #[cfg(test)]

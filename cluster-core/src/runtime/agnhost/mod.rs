@@ -31,11 +31,11 @@ pub fn program(whole: &Arc<Program>, args: &[String]) -> Arc<Program> {
     Arc::new(Program { does: Does::Serve(vec![port], site), greeting, ..Program::clone(whole) })
 }
 
-/// `--name=value` or `--name value`.
-fn flag<'a>(flags: &'a [String], name: &str) -> Option<&'a str> {
-    flags.iter().enumerate().find_map(|(index, flag)| {
-        let rest = flag.trim_start_matches('-').strip_prefix(name).filter(|_| flag.starts_with('-'))?;
-        if rest.is_empty() { flags.get(index + 1).map(String::as_str) } else { rest.strip_prefix('=') }
+/// The value of a flag, `--name=value` or `--name value`.
+pub fn flag<'a, S: AsRef<str>>(args: &'a [S], name: &str) -> Option<&'a str> {
+    args.iter().map(AsRef::as_ref).enumerate().find_map(|(index, arg)| {
+        let rest = arg.trim_start_matches('-').strip_prefix(name).filter(|_| arg.starts_with('-'))?;
+        if rest.is_empty() { args.get(index + 1).map(AsRef::as_ref) } else { rest.strip_prefix('=') }
     })
 }
 

@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 use serde_json::{Value, json};
 
 use super::flag;
-use crate::listeners::{Program, Reply};
+use crate::listeners::{Reply, Reviews};
 
 /// One of them, as its flags say.
 #[derive(Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl Reviewer {
     }
 }
 
-impl Program for Reviewer {
+impl Reviews for Reviewer {
     fn answer(&self, path: &str, review: &Value) -> Reply {
         let missing = Reply::new(404, "404 page not found\n".into());
         let request = &review["request"];

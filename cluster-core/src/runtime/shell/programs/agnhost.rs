@@ -7,6 +7,7 @@ use super::{Call, Outcome, duration, files};
 use crate::network::connect::Options;
 use crate::network::question::{Answer, Question};
 use crate::network::reply::Failure;
+use crate::runtime::agnhost::flag;
 use crate::runtime::files::{Files, Node, What};
 
 /// What `mounttest` writes into files.
@@ -38,15 +39,6 @@ pub fn run(call: &mut Call<'_, '_>) -> Outcome {
         Some((_, tool)) => tool(call),
         None => Outcome::Becomes("/agnhost"),
     }
-}
-
-/// The values of a flag, `--name=value` or `--name value`.
-fn flag<'a>(call: &Call<'a, '_>, name: &str) -> Option<&'a str> {
-    let args = call.args;
-    args.iter().enumerate().find_map(|(index, arg)| {
-        let rest = arg.trim_start_matches('-').strip_prefix(name).filter(|_| arg.starts_with('-'))?;
-        if rest.is_empty() { args.get(index + 1).copied() } else { rest.strip_prefix('=') }
-    })
 }
 
 fn pause(call: &mut Call<'_, '_>) -> Outcome {
@@ -89,7 +81,7 @@ fn dns_server_list(call: &mut Call<'_, '_>) -> Outcome {
 fn connect(call: &mut Call<'_, '_>) -> Outcome {
     let Some(Answer::Got(tried)) = call.kept.answers.first() else {
         let place = call.args.iter().skip(1).find(|arg| !arg.starts_with('-') && arg.contains(':'));
-        let timeout = flag(call, "timeout").and_then(duration);
+        let timeout = flag(call.args, "timeout").and_then(duration);
         let options = Options { timeout, host: None };
         return Outcome::Asks(Question::Get { url: format!("http://{}/", place.unwrap_or(&"")), options }.into());
     };
@@ -106,8 +98,8 @@ fn connect(call: &mut Call<'_, '_>) -> Outcome {
 
 /// Lines as of an apiserver's log: so many, spread over so long.
 fn logs_generator(call: &mut Call<'_, '_>) -> Outcome {
-    let total: u32 = flag(call, "log-lines-total").and_then(|text| text.parse().ok()).unwrap_or(0);
-    let time = flag(call, "run-duration").and_then(duration).unwrap_or_default();
+    let total: u32 = flag(call.args, "log-lines-total").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let time = flag(call.args, "run-duration").and_then(duration).unwrap_or_default();
     if total == 0 || time.is_zero() {
         return call.fail(1, "Invalid total number of lines or duration");
     }
@@ -133,7 +125,7 @@ fn mounttest(call: &mut Call<'_, '_>) -> Outcome {
     let is_first = call.kept.memory.is_empty();
     if is_first {
         call.kept.memory.push(String::new());
-        if let Some(path) = flag(call, "fs_type") {
+        if let Some(path) = flag(call.args, "fs_type") {
             let place = files::absolute("", path);
             let home = call.script.home.clone();
             let mount = home.mounts.iter().find(|mount| mount.path == place);
@@ -145,7 +137,7 @@ fn mounttest(call: &mut Call<'_, '_>) -> Outcome {
         for (name, mode) in
             [("new_file_0644", 0o644), ("new_file_0666", 0o666), ("new_file_0660", 0o660), ("new_file_0777", 0o777)]
         {
-            let Some(path) = flag(call, name) else { continue };
+            let Some(path) = flag(call.args, name) else { continue };
             let written = call.around.files.put(path, Node::file(CONTENT, mode, call.around.now));
             match written {
                 Ok(()) => failed |= !show_content(call, path),
@@ -156,7 +148,7 @@ fn mounttest(call: &mut Call<'_, '_>) -> Outcome {
             }
         }
         for (name, what) in [("file_mode", "mode"), ("file_perm", "perms")] {
-            let Some(path) = flag(call, name) else { continue };
+            let Some(path) = flag(call.args, name) else { continue };
             match mode_of(call.around.files, path) {
                 Some((folder, mode)) => {
                     let text = if what == "mode" { go_mode(folder, mode) } else { go_mode(false, mode & 0o777) };
@@ -168,17 +160,17 @@ fn mounttest(call: &mut Call<'_, '_>) -> Outcome {
                 }
             }
         }
-        if let Some(path) = flag(call, "file_owner") {
+        if let Some(path) = flag(call.args, "file_owner") {
             let group = call.around.files.target(path).map_or(0, |node| node.group);
             call.out.line(&format!("owner UID of {path:?}: 0\nowner GID of {path:?}: {group}"));
         }
-        if let Some(path) = flag(call, "file_content") {
+        if let Some(path) = flag(call.args, "file_content") {
             failed |= !show_content(call, path);
         }
     }
-    let Some(path) = flag(call, "file_content_in_loop") else { return Outcome::Done(i32::from(failed)) };
-    let breaks = flag(call, "break_on_expected_content") != Some("false");
-    let retry = flag(call, "retry_time").and_then(|text| text.parse().ok()).unwrap_or(180);
+    let Some(path) = flag(call.args, "file_content_in_loop") else { return Outcome::Done(i32::from(failed)) };
+    let breaks = flag(call.args, "break_on_expected_content") != Some("false");
+    let retry = flag(call.args, "retry_time").and_then(|text| text.parse().ok()).unwrap_or(180);
     let text = call.around.files.read(path).map(str::to_owned);
     match &text {
         Some(text) => call.out.line(&format!("content of file {path:?}: {text}")),
