@@ -1,7 +1,7 @@
 //! Rust cells as a learner meets them. They need `kernel/rust-cells` built and take a minute:
 //! `cargo test -p kernetes --test rust_cells -- --ignored`
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cluster_core::api::request::{Body, Request, Verb};
@@ -79,7 +79,8 @@ fn succeeds(cells: &mut RustCells, code: &str) -> Screen {
 }
 
 fn reconcile(controller: &RemoteController, objects: &[Value]) -> Result<String, String> {
-    let mut answer = |ask: &Ask| Ok(ask.among(objects).cloned().collect());
+    let objects: Vec<_> = objects.iter().cloned().map(Arc::new).collect();
+    let mut answer = |ask: &Ask| Ok(ask.among(&objects).cloned().collect());
     let plan = controller.reconcile(Key::new("shop", "web"), Time(0), &mut answer)?;
     Ok(plan.to_string())
 }

@@ -109,6 +109,11 @@ impl Object {
         Ok(object)
     }
 
+    /// Tells this version from all others, as long as a clone of it is kept.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     pub fn parts(&self) -> Parts {
         Parts { metadata: self.metadata.clone(), spec: self.spec.clone(), status: self.status.clone() }
     }

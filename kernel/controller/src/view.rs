@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::wire::{Ask, Dialog};
@@ -9,7 +11,7 @@ pub struct View {
 }
 
 enum Source {
-    Objects(Vec<Value>),
+    Objects(Vec<Arc<Value>>),
     Cluster(Dialog),
 }
 
@@ -50,16 +52,16 @@ impl View {
     fn ask(&self, ask: Ask) -> Vec<Value> {
         match &self.source {
             Source::Cluster(dialog) => dialog.ask(&ask),
-            Source::Objects(objects) => ask.among(objects).cloned().collect(),
+            Source::Objects(objects) => ask.among(objects).map(|object| Value::clone(object)).collect(),
         }
     }
 }
 
 /// A view of objects of one's own, to try a controller without a cluster.
-impl<I: IntoIterator<Item = Value>> From<I> for View {
+impl<I: IntoIterator<Item: Into<Arc<Value>>>> From<I> for View {
     fn from(objects: I) -> View {
-        let mut objects: Vec<Value> = objects.into_iter().collect();
-        objects.sort_by_key(Object::key);
+        let mut objects: Vec<Arc<Value>> = objects.into_iter().map(Into::into).collect();
+        objects.sort_by_cached_key(|object| object.key());
         View { source: Source::Objects(objects) }
     }
 }

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -54,7 +55,7 @@ impl Ask {
     }
 
     /// Those of `objects` that answer it.
-    pub fn among<'a>(&'a self, objects: &'a [Value]) -> impl Iterator<Item = &'a Value> {
+    pub fn among<'a>(&'a self, objects: &'a [Arc<Value>]) -> impl Iterator<Item = &'a Arc<Value>> {
         let (api_version, kind) = self.kind();
         objects.iter().filter(move |object| {
             object.api_version() == api_version

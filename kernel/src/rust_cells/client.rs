@@ -1,6 +1,6 @@
 //! A controller of the crate that cells import, as the cluster sees it: one more client, with informers of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +18,12 @@ use crate::output::CellError;
 
 type Kinds = BTreeMap<(String, String), KindRef>;
 
+/// So many versions' JSON is kept.
+const TOLD_MAX: usize = 4096;
+
+/// What the informers know of what was asked; or why that can't be said.
+pub type Answer = Result<Vec<Arc<Value>>, String>;
+
 /// Whoever decides for a controller.
 pub trait Mind: Send + Sync {
     /// What to write for a key. `answer` says what the informers know.
@@ -25,7 +31,7 @@ pub trait Mind: Send + Sync {
         &self,
         key: cell::Key,
         now: Time,
-        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+        answer: &mut dyn FnMut(&Ask) -> Answer,
     ) -> Result<cell::Plan, String>;
 }
 
@@ -42,7 +48,7 @@ impl Mind for RemoteController {
         &self,
         key: cell::Key,
         now: Time,
-        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+        answer: &mut dyn FnMut(&Ask) -> Answer,
     ) -> Result<cell::Plan, String> {
         RemoteController::reconcile(self, key, now, answer)
     }
@@ -66,7 +72,7 @@ impl<C: cell::Controller + Send + Sync> Mind for Native<C> {
         &self,
         key: cell::Key,
         now: Time,
-        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+        answer: &mut dyn FnMut(&Ask) -> Answer,
     ) -> Result<cell::Plan, String> {
         let watches = self.0.watches();
         let kinds: BTreeSet<_> = [watches.main].into_iter().chain(watches.owned).chain(watches.also).collect();
@@ -89,6 +95,22 @@ struct Client {
     watches: Vec<(KindRef, Wakes)>,
     /// All kinds that were served when it joined.
     kinds: Kinds,
+    told: Told,
+}
+
+/// The JSON of versions that were asked for: a controller looks at the same ones again and again.
+#[derive(Default)]
+struct Told(Mutex<HashMap<usize, (Object, Arc<Value>)>>);
+
+impl Told {
+    fn json(&self, object: &Object) -> Arc<Value> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= TOLD_MAX {
+            known.clear();
+        }
+        let (_, json) = known.entry(object.address()).or_insert_with(|| (object.clone(), Arc::new(object.to_json())));
+        json.clone()
+    }
 }
 
 /// Which main objects a change wakes.
@@ -143,7 +165,7 @@ impl Client {
         for kind in &watched.also {
             watches.push((served(kind)?, Wakes::Each));
         }
-        Ok(Client { name, mind, main, watches, kinds })
+        Ok(Client { name, mind, main, watches, kinds, told: Told::default() })
     }
 
     fn kind(&self, api_version: &str, kind: &str) -> Result<&KindRef, String> {
@@ -152,17 +174,18 @@ impl Client {
     }
 
     /// What the informers know.
-    fn answer(&self, ask: &Ask, view: &View<'_>) -> Result<Vec<Value>, String> {
+    fn answer(&self, ask: &Ask, view: &View<'_>) -> Answer {
         let (api_version, name) = ask.kind();
         let watched = self.watches.iter().map(|(kind, _)| kind);
         let kind =
             { watched }.find(|kind| kind.api_version() == *api_version && *kind.kind == **name).ok_or_else(|| {
                 format!("it does not watch {api_version} {name}: add .also({api_version:?}, {name:?}) to its watches")
             })?;
+        let json = |object| self.told.json(object);
         Ok(match ask {
-            Ask::Get(_, key) => view.get_of(kind, &core_key(key)).into_iter().map(Object::to_json).collect(),
-            Ask::List(_) => view.list_of(kind, "").map(Object::to_json).collect(),
-            Ask::Owned(_, uid) => view.controlled_of(kind, uid).map(Object::to_json).collect(),
+            Ask::Get(_, key) => view.get_of(kind, &core_key(key)).into_iter().map(json).collect(),
+            Ask::List(_) => view.list_of(kind, "").map(json).collect(),
+            Ask::Owned(_, uid) => view.controlled_of(kind, uid).map(json).collect(),
         })
     }
 
@@ -272,7 +295,7 @@ mod tests {
         let pod = kinds[&("v1".to_owned(), "Pod".to_owned())].clone();
         let watches = vec![(main.clone(), Wakes::Itself), (pod, Wakes::Owner)];
         let remote = remote(Watches::of("apps/v1", "ReplicaSet").owns("v1", "Pod"));
-        Client { name: remote.name.clone(), mind: Box::new(remote), main, watches, kinds }
+        Client { name: remote.name.clone(), mind: Box::new(remote), main, watches, kinds, told: Told::default() }
     }
 
     fn object(api_version: &str, kind: &str, name: &str) -> Value {

@@ -8,9 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kernetes_controller::wire::{Ask, Dialog, FromCell, ToCell};
-use kernetes_controller::{Key, Plan, Time, Value, Watches};
+use kernetes_controller::{Key, Plan, Time, Watches};
 
 use super::Shared;
+use super::client::Answer;
 use super::evaluation::Started;
 
 /// How long one reconcile may take, in real time; beyond it is taken for an endless loop.
@@ -32,12 +33,7 @@ impl RemoteController {
 
     /// Lets the cell reconcile one key. `answer` says what the informers know; an error of its own is told to the cell,
     /// whose reconcile then fails. So it does, with the reason, if it panics, takes longer than five seconds, or is gone.
-    pub fn reconcile(
-        &self,
-        key: Key,
-        now: Time,
-        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
-    ) -> Result<Plan, String> {
+    pub fn reconcile(&self, key: Key, now: Time, answer: &mut dyn FnMut(&Ask) -> Answer) -> Result<Plan, String> {
         let mut state = self.shared.ready(&super::UntilClosing(&self.shared.closing)).map_err(|error| error.evalue)?;
         state.printed = true;
         let Some(connection) = state.connections.get(&self.name) else {
@@ -112,7 +108,7 @@ impl Connection {
         &self,
         key: Key,
         now: Time,
-        answer: &mut dyn FnMut(&Ask) -> Result<Vec<Value>, String>,
+        answer: &mut dyn FnMut(&Ask) -> Answer,
         stopped: impl Fn() -> bool,
     ) -> Result<Plan, Trouble> {
         let start = Instant::now();
@@ -127,7 +123,8 @@ impl Connection {
             }
             match self.hear.recv_timeout(POLL) {
                 Ok(FromCell::Ask(ask)) => {
-                    let answer = answer(&ask).map_or_else(ToCell::Unknown, ToCell::Objects);
+                    let objects = answer(&ask).map(|objects| objects.into_iter().map(Arc::unwrap_or_clone).collect());
+                    let answer = objects.map_or_else(ToCell::Unknown, ToCell::Objects);
                     self.speak.say(&answer).map_err(|_| Trouble::Gone)?;
                 }
                 Ok(FromCell::Plan(plan)) => return Ok(plan),
