@@ -1,8 +1,8 @@
-//! Which nodes a pod may be on, for all who decide it: the terms of a node affinity, tolerations of taints.
+//! Which nodes a pod may be on, for all who decide it: the terms of a node affinity, tolerations of taints, ports of the node.
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/>
 
 use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::api::core::v1::{PodSpec, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use crate::api::selector::{Labels, Selector};
@@ -73,11 +73,47 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
+/// A port of the node that a container takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostPort {
+    ip: String,
+    protocol: String,
+    port: i32,
+}
+
+impl HostPort {
+    pub fn conflicts_with(&self, other: &HostPort) -> bool {
+        let any = |port: &HostPort| port.ip == "0.0.0.0";
+        self.port == other.port && self.protocol == other.protocol && (self.ip == other.ip || any(self) || any(other))
+    }
+}
+
+/// The ports of its node that a pod takes.
+pub fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
+    let sidecars = spec.init_containers.iter().flatten().filter(|c| c.restart_policy.as_deref() == Some("Always"));
+    let ports = spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
+    let taken = ports.filter_map(|port| {
+        let number = port.host_port.filter(|number| *number > 0)?;
+        let ip = port.host_ip.clone().filter(|ip| !ip.is_empty()).unwrap_or_else(|| "0.0.0.0".into());
+        let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".into());
+        Some(HostPort { ip, protocol, port: number })
+    });
+    taken.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_wildcard_address_takes_the_port_on_all() {
+        let port = |ip: &str, protocol: &str| HostPort { ip: ip.into(), protocol: protocol.into(), port: 80 };
+        assert!(port("0.0.0.0", "TCP").conflicts_with(&port("192.0.2.7", "TCP")));
+        assert!(!port("192.0.2.8", "TCP").conflicts_with(&port("192.0.2.7", "TCP")));
+        assert!(!port("0.0.0.0", "TCP").conflicts_with(&port("0.0.0.0", "UDP")));
+    }
 
     #[test]
     fn tolerations() {

@@ -14,7 +14,7 @@ pub mod schema;
 pub mod selector;
 pub mod status;
 pub mod user;
-mod wire;
+pub mod wire;
 pub mod zero_values;
 
 use std::cmp::Ordering;

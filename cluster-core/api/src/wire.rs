@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 
 use super::kind::Kind;
 
+/// The time that was never set: Go writes it as null.
+pub const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+
 /// For each type: a place (`[]` stands for every item of a list) and what stands there when nothing else does.
 const ALWAYS_SHOWN: &[(&str, &[(&str, &str)])] = &[
     (
@@ -75,7 +78,12 @@ const ALWAYS_SHOWN: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("io.k8s.api.core.v1.ReplicationController", &[("status.conditions[].lastTransitionTime", "null")]),
-    ("io.k8s.api.core.v1.Service", &[("status.loadBalancer", "{}")]),
+    (
+        "io.k8s.api.core.v1.Service",
+        &[("status.loadBalancer", "{}"), ("status.conditions[].lastTransitionTime", "null")],
+    ),
+    ("io.k8s.api.networking.v1.ServiceCIDR", &[("status.conditions[].lastTransitionTime", "null")]),
+    ("io.k8s.api.policy.v1.PodDisruptionBudget", &[("status.conditions[].lastTransitionTime", "null")]),
     ("io.k8s.api.networking.v1.Ingress", &[("status.loadBalancer", "{}")]),
     ("io.k8s.api.networking.v1.NetworkPolicy", &[("spec.podSelector", "{}")]),
     (
@@ -190,8 +198,8 @@ pub(super) fn complete(kind: &Kind, object: &mut Map<String, Value>) {
 fn fill(object: &mut Map<String, Value>, way: &[Step], shown: &Shown) {
     match way.split_first() {
         None => {
-            let is_empty_list = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-            if object.get(shown.field).is_none_or(is_empty_list) {
+            let is_zero = |value: &Value| value == ZERO_TIME || value.as_array().is_some_and(Vec::is_empty);
+            if object.get(shown.field).is_none_or(is_zero) {
                 object.insert(shown.field.to_owned(), shown.empty.clone());
             }
         }

@@ -232,6 +232,7 @@ mod tests {
             ("curl -s nowhere; echo $?", "6\n"),
             ("curl -m 1 -s web:81; echo $?", "28\n"),
             ("nc -zv -w 1 web 80", "web (10.96.7.7:80) open\n"),
+            ("echo hello | nc -w 1 web 80 | head -n 1", "HTTP/1.1 400 Bad Request\r\n"),
             ("x=$(curl -s web | wc -l); y=$(curl -s web | wc -l); [ $x = $y ] && echo same", "same\n"),
             ("dig +short web.default.svc.cluster.local; dig +search +short web", "10.96.7.7\n10.96.7.7\n"),
             ("getent hosts web", "10.96.7.7       web.default.svc.cluster.local\n"),

@@ -1,7 +1,7 @@
 //! May a pod run here? A pod that the machine has no place for, or that does not belong on it, is turned away for good.
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/>
 
-use k8s_openapi::api::core::v1::{ContainerPort, Node, PodSpec, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Node, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use super::worker::{Stage, Worker};
@@ -10,7 +10,7 @@ use crate::api::Name;
 use crate::api::quantity;
 use crate::api::request::Request;
 use crate::api::selector::Selector;
-use crate::node_selection::NodeTerm;
+use crate::node_selection::{HostPort, NodeTerm, host_ports};
 use crate::quota::pods::requests_without_overhead;
 use crate::world::World;
 
@@ -112,20 +112,13 @@ impl Kubelet {
         }
         let taken = host_ports(spec);
         let others = self.workers.iter().filter(|(uid, other)| **uid != worker.uid && other.counts());
-        if !taken.is_empty() && others.flat_map(|(_, other)| host_ports(other.spec())).any(|port| taken.contains(&port))
-        {
+        let conflicts = |port: &HostPort| taken.iter().any(|taken| taken.conflicts_with(port));
+        if !taken.is_empty() && others.flat_map(|(_, other)| host_ports(other.spec())).any(|port| conflicts(&port)) {
             let detail = "node(s) didn't have free ports for the requested pod ports";
             return Err(("NodePorts", predicate("NodePorts", detail)));
         }
         Ok(())
     }
-}
-
-/// Ports of the machine, each with its protocol.
-fn host_ports(spec: &PodSpec) -> Vec<(i32, &str)> {
-    let ports = spec.containers.iter().flat_map(|container| container.ports.iter().flatten());
-    let taken = |port: &ContainerPort| port.host_port.filter(|number| *number > 0);
-    ports.filter_map(|port| Some((taken(port)?, port.protocol.as_deref().unwrap_or("TCP")))).collect()
 }
 
 impl Worker {

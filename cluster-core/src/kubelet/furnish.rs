@@ -1,5 +1,5 @@
-//! The files that the kubelet and the runtime give to every container: `/etc/hosts`, `/etc/resolv.conf` and the like, and
-//! the token of the pod's account. They are made when a program of the container may look.
+//! The files that the kubelet and the runtime give to every container: `/etc/hosts`, `/etc/resolv.conf` and the like, the
+//! token of the pod's account, and what its pod asks of the kernel. They are made when a program of the container may look.
 //! <https://kubernetes.io/docs/concepts/workloads/pods/pod-hostname/>
 
 use k8s_openapi::api::core::v1::PodSpec;
@@ -9,6 +9,7 @@ use super::{Turn, environment};
 use crate::api::object::Object;
 use crate::runtime::container::Handle;
 use crate::runtime::files::Node;
+use crate::runtime::shell::sysctl_path;
 
 const DOMAIN: &str = "cluster.local";
 /// The Service of the cluster's DNS, as installers choose its address.
@@ -110,8 +111,11 @@ impl Worker {
             ("/etc/hostname", format!("{}\n", hostname(&self.pod, spec).0)),
             ("/etc/resolv.conf", resolv_conf(&self.pod, spec)),
         ];
-        let files = files.map(|(path, text)| (path.to_owned(), Node::file(text, 0o644, now)));
-        turn.runtime.furnish(handle, files.into(), variables, mount);
+        let sysctls = spec.security_context.iter().flat_map(|context| context.sysctls.iter().flatten());
+        let sysctls = sysctls.map(|sysctl| (sysctl_path(&sysctl.name), format!("{}\n", sysctl.value)));
+        let files = files.map(|(path, text)| (path.to_owned(), text)).into_iter().chain(sysctls);
+        let files = files.map(|(path, text)| (path, Node::file(text, 0o644, now))).collect();
+        turn.runtime.furnish(handle, files, variables, mount);
     }
 }
 

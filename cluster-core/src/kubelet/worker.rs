@@ -281,10 +281,7 @@ impl Worker {
         if self.pod.is_terminating() {
             return self.terminate(turn);
         }
-        if let Some(limit) = self.spec().active_deadline_seconds {
-            let due = self.start_time + Duration::from_secs(limit.max(0) as u64);
-            turn.after(due.since(turn.world.now), Class::Background, Task::Deadline(self.uid.clone()));
-        }
+        self.expect_deadline(turn);
         if self.stage == Stage::Running {
             self.follow_volumes(turn);
         }
@@ -295,6 +292,14 @@ impl Worker {
         }
         self.status_changed(0, turn);
         self.sync(turn);
+    }
+
+    /// It may be brought forward, never put off.
+    fn expect_deadline(&self, turn: &mut Turn<'_>) {
+        if let Some(limit) = self.spec().active_deadline_seconds {
+            let due = self.start_time + Duration::from_secs(limit.max(0) as u64);
+            turn.after(due.since(turn.world.now), Class::Background, Task::Deadline(self.uid.clone()));
+        }
     }
 
     /// The API has another version of the pod.
@@ -327,6 +332,9 @@ impl Worker {
         self.follow_script(&before, turn);
         if before.metadata().generation != self.pod.metadata().generation {
             self.causes.merge(&causes);
+            if before.spec::<Pod>().active_deadline_seconds != self.spec().active_deadline_seconds {
+                self.expect_deadline(turn);
+            }
             self.restart_changed(turn);
             self.add_ephemeral(turn);
             self.status_changed(0, turn);

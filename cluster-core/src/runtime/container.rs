@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::files::Files;
-use super::programs::Process;
+use super::images;
+use super::programs::{Process, Program};
 use super::shell::input::Output;
 use super::shell::{self, Home, User};
 use super::usage::{Meter, Work};
@@ -169,13 +170,16 @@ pub struct Container {
     pub(super) wakes_at: Option<Time>,
     /// The process as it was before its first step.
     fresh: Process,
-    /// What its processes have written.
+    /// What its image has brought, its volumes hold and its processes have written.
     pub(super) files: Files,
+    image_files: Files,
     lines: imbl::Vector<LogLine>,
 }
 
 impl Container {
-    pub(super) fn new(id: Name, image_id: Name, config: Config, process: Process, now: Time) -> Container {
+    pub(super) fn new(id: Name, image_id: Name, config: Config, image: &Arc<Program>, now: Time) -> Container {
+        let process = Process::new(&config, image);
+        let image_files = images::files([&**image, process.program()]);
         let (fresh, program) = (process.clone(), config.home().program);
         Container {
             id,
@@ -205,7 +209,8 @@ impl Container {
             process,
             wakes_at: None,
             fresh,
-            files: Files::default(),
+            files: image_files.clone(),
+            image_files,
             lines: imbl::Vector::new(),
         }
     }
@@ -234,7 +239,7 @@ impl Container {
     /// What it has written outside of its volumes.
     pub fn written_bytes(&self) -> u64 {
         let mounts: Vec<&str> = self.mounts.iter().map(|mount| mount.path.as_str()).collect();
-        self.files.clone().without(&mounts).size_bytes()
+        self.files.clone().without(&mounts).added_bytes(&self.image_files)
     }
 
     pub fn files(&self) -> &Files {

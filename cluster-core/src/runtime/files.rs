@@ -52,6 +52,11 @@ impl Node {
         }
     }
 
+    /// What it takes as a file.
+    fn file_bytes(&self) -> u64 {
+        if matches!(self.what, What::File { .. }) { self.size_bytes() } else { 0 }
+    }
+
     /// `drwxr-xr-x`
     pub fn permissions(&self) -> String {
         let kind = match self.what {
@@ -323,10 +328,15 @@ impl Files {
         self.nodes.ptr_eq(&other.nodes) || self.nodes == other.nodes
     }
 
+    /// What those files take that another tree does not have just so.
+    pub fn added_bytes(&self, base: &Files) -> u64 {
+        let added = self.nodes.iter().filter(|(path, node)| base.nodes.get(*path) != Some(node));
+        added.map(|(_, node)| node.file_bytes()).sum()
+    }
+
     /// What all files together take.
     pub fn size_bytes(&self) -> u64 {
-        let file = |node: &Node| matches!(node.what, What::File { .. }).then(|| node.size_bytes());
-        self.nodes.values().filter_map(file).sum()
+        self.nodes.values().map(Node::file_bytes).sum()
     }
 
     /// Gives all folders and files to a group, which may read them, and write if `writes` (`fsGroup`).

@@ -93,19 +93,10 @@ impl Container {
             return Ok(Answer::new(503, "unhealthy\n"));
         }
         Ok(match self.process.site() {
-            Some((_, Site::Page { root, .. })) if self.mounts.iter().any(|mount| mount.path == *root) => {
-                self.document(root, path.split('?').next().unwrap_or_default())
-            }
-            Some((_, Site::Files)) => self.document("", path.split('?').next().unwrap_or_default()),
+            Some((_, Site::Page { root, .. })) => self.document(root, path.split('?').next().unwrap_or_default()),
+            Some((_, Site::Files)) => self.browse(path.split('?').next().unwrap_or_default()),
             Some((_, Site::Handlers(handlers))) => self.handle(handlers, port, path),
             Some((_, Site::Netexec)) => netexec(path, &self.hostname, from),
-            // A file that somebody has put beside the pages of the image, or over one.
-            Some((_, site @ Site::Page { root, .. })) => {
-                match self.document(root, path.split('?').next().unwrap_or_default()) {
-                    file if file.status == 200 => file,
-                    _ => answer(site, path, &self.hostname),
-                }
-            }
             Some((_, site)) => answer(site, path, &self.hostname),
             None => answer(&Site::NotHttp, path, &self.hostname),
         })
@@ -123,8 +114,26 @@ impl Container {
         let path = format!("{root}/{}{}", place.trim_start_matches('/'), if is_folder { "index.html" } else { "" });
         match self.files.read(&path) {
             Some(body) => Answer::new(200, body),
-            None if is_folder => Answer::new(403, "403 Forbidden\n"),
+            None if is_folder && self.files.is_folder(&format!("{root}/{place}")) => {
+                Answer::new(403, "403 Forbidden\n")
+            }
             None => Answer::new(404, "404 Not Found\n"),
+        }
+    }
+
+    /// As Go's file server answers: a folder without an index is listed. <https://pkg.go.dev/net/http#FileServer>
+    fn browse(&self, place: &str) -> Answer {
+        let found = self.document("", place);
+        match found.status {
+            403 => {
+                let names = self.files.list(place).into_iter().map(|(name, _)| name);
+                let shown =
+                    names.map(|name| if self.files.is_folder(&format!("{place}/{name}")) { name + "/" } else { name });
+                let rows: String = shown.map(|name| format!("<a href=\"{name}\">{name}</a>\n")).collect();
+                let head = "<!doctype html>\n<meta name=\"viewport\" content=\"width=device-width\">\n";
+                Answer::new(200, format!("{head}<pre>\n{rows}</pre>\n"))
+            }
+            _ => found,
         }
     }
 
@@ -174,7 +183,6 @@ fn answer(site: &Site, path: &str, host: &str) -> Answer {
     let place = path.split('?').next().unwrap_or_default();
     let ok = |body: String| Answer::new(200, body);
     match site {
-        Site::Page { index, .. } if matches!(place, "" | "/" | "/index.html") => ok((*index).into()),
         Site::Anything => ok(format!("Hello from {host}\n")),
         Site::Hostname => ok(host.into()),
         Site::Reviews(_) => ok(if place == "/readyz" { "ok".into() } else { String::new() }),

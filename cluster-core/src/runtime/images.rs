@@ -10,11 +10,14 @@
 //!
 //! <https://kubernetes.io/docs/concepts/containers/images/>
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use super::programs::{self, Program};
+use super::agnhost;
+use super::files::{Files, Node};
+use super::programs::{self, Does, Program, Site};
 use crate::api::Name;
+use crate::clock::Time;
 
 /// An image on the disk of a machine.
 #[derive(Clone, Debug)]
@@ -72,6 +75,27 @@ impl Registry {
             }),
         }
     }
+}
+
+/// What images with these programs have on their disks, as far as anybody looks: a place for what is temporary, the
+/// pages of web servers, the certificate of agnhost.
+pub fn files<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Files {
+    static PLAIN: LazyLock<Files> = LazyLock::new(|| {
+        let temporary = Node { mode: 0o1777, ..Node::folder(Time::ZERO) };
+        [("/tmp".to_owned(), temporary)].into_iter().collect()
+    });
+    let mut files = PLAIN.clone();
+    for program in programs {
+        if let Does::Serve(_, Site::Page { root, index }) = &program.does {
+            files.set((*root).to_owned(), Node::folder(Time::ZERO));
+            files.set(format!("{root}/index.html"), Node::file(*index, 0o644, Time::ZERO));
+        }
+        if program.image == "agnhost" {
+            let (path, text) = agnhost::CERTIFICATE;
+            files.set(path.to_owned(), Node::file(text, 0o644, Time::ZERO));
+        }
+    }
+    files
 }
 
 /// The name that an Image declares, as the registry compares it: with a tag the full name, else the repository.

@@ -28,7 +28,7 @@ use crate::world::{Event, World};
 use container::{Config, Container, Handle, Identity, Sandbox, State};
 use files::Node;
 use images::Image;
-use programs::{OnTerm, Process, Turn};
+use programs::{OnTerm, Process, Program, Turn};
 use shell::Surroundings;
 use shell::exec::{EXEC_MAX, Exec, Ran, Running};
 use shell::input::{Input, Output, Stream};
@@ -261,24 +261,24 @@ impl Runtime {
         self.next_handle += 1;
         let image = self.images.get(&images::reference(&config.identity.image));
         let image_id = image.map_or_else(Name::default, |image| image.id.clone());
-        let process = self.process(&config);
+        let program = self.program(&config);
         let sequence = self.record(&self.client, causes, &config.identity, ContainerPhase::Created, world);
-        let mut container = Container::new(container_id(world), image_id, config, process, world.now);
+        let mut container = Container::new(container_id(world), image_id, config, &program, world.now);
         self.fill_volumes(&mut container);
         self.containers.insert(handle, Arc::new(container));
         (handle, sequence)
     }
 
-    /// The first process of such a container: what its image has, or what its command line says.
-    fn process(&self, config: &Config) -> Process {
+    /// The program in the image of such a container.
+    fn program(&self, config: &Config) -> Arc<Program> {
         let image = &config.identity.image;
         let known = self.images.get(&images::reference(image)).map(|image| image.program.clone());
-        Process::new(config, &known.unwrap_or_else(|| programs::of_image(images::short_name(image))))
+        known.unwrap_or_else(|| programs::of_image(images::short_name(image)))
     }
 
     /// Its program would be one of the shell's: it may look at any file and any variable.
     pub fn reads_files(&self, config: &Config) -> bool {
-        self.process(config).is_script()
+        Process::new(config, &self.program(config)).is_script()
     }
 
     /// Starts a container; [`RuntimeEvent::Started`] tells when its program runs.

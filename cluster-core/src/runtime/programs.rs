@@ -54,7 +54,7 @@ pub enum Does {
 /// What a server answers over HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Site {
-    /// One page at `/`, 404 elsewhere; if a volume is mounted at the root of its documents, what the volume holds.
+    /// The files below the root of its documents, where the image has one page.
     Page { root: &'static str, index: &'static str },
     /// agnhost's netexec: `/hostname`, `/healthz`, `/clientip`, `/echo?msg=`.
     Netexec,
@@ -449,6 +449,10 @@ impl Process {
     /// It reads files, and variables.
     pub fn is_script(&self) -> bool {
         self.script.is_some()
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 
     /// It does what its image says, for a while at least.

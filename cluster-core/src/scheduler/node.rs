@@ -6,11 +6,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::pod::{HostPort, PodInfo};
+use super::pod::PodInfo;
 use super::resources::{Resources, allocatable};
 use crate::api::object::Object;
 use crate::api::selector::Labels;
 use crate::api::{Key, Name};
+use crate::node_selection::HostPort;
 
 #[derive(Clone, Debug)]
 pub struct NodeInfo {

@@ -10,6 +10,7 @@ use super::terms::{NodeTerm, PodTerm, Spread, tolerates};
 use crate::api::object::Object;
 use crate::api::selector::{Labels, Selector};
 use crate::api::{Key, Name};
+use crate::node_selection::{HostPort, host_ports};
 
 /// A pod and what it asks for.
 #[derive(Clone, Debug)]
@@ -58,21 +59,6 @@ fn are_replicas(a: &Object, b: &Object) -> bool {
         && a.metadata().labels == b.metadata().labels
         && a.metadata().owner_references == b.metadata().owner_references
         && !has_own_claims()
-}
-
-/// A port of the node that a container takes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostPort {
-    ip: String,
-    protocol: String,
-    port: i32,
-}
-
-impl HostPort {
-    pub fn conflicts_with(&self, other: &HostPort) -> bool {
-        let any = |port: &HostPort| port.ip == "0.0.0.0";
-        self.port == other.port && self.protocol == other.protocol && (self.ip == other.ip || any(self) || any(other))
-    }
 }
 
 /// Everything in a pod that scheduling depends on. Pods that ask for the same are scheduled alike.
@@ -201,18 +187,6 @@ impl Ask {
     }
 }
 
-fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
-    let sidecars = spec.init_containers.iter().flatten().filter(|c| c.restart_policy.as_deref() == Some("Always"));
-    let ports = spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
-    let taken = ports.filter_map(|port| {
-        let number = port.host_port.filter(|number| *number > 0)?;
-        let ip = port.host_ip.clone().filter(|ip| !ip.is_empty()).unwrap_or_else(|| "0.0.0.0".into());
-        let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".into());
-        Some(HostPort { ip, protocol, port: number })
-    });
-    taken.collect()
-}
-
 fn images(spec: &PodSpec) -> Vec<String> {
     let containers = spec.init_containers.iter().flatten().chain(&spec.containers).map(|container| &container.image);
     let volumes = spec.volumes.iter().flatten().filter_map(|volume| Some(&volume.image.as_ref()?.reference));
@@ -234,17 +208,4 @@ fn claims(pod: &str, spec: &PodSpec, named: bool) -> Vec<String> {
         (None, None) => None,
     });
     claimed.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wildcard_address_takes_the_port_on_all() {
-        let port = |ip: &str, protocol: &str| HostPort { ip: ip.into(), protocol: protocol.into(), port: 80 };
-        assert!(port("0.0.0.0", "TCP").conflicts_with(&port("192.0.2.7", "TCP")));
-        assert!(!port("192.0.2.8", "TCP").conflicts_with(&port("192.0.2.7", "TCP")));
-        assert!(!port("0.0.0.0", "TCP").conflicts_with(&port("0.0.0.0", "UDP")));
-    }
 }

@@ -12,11 +12,13 @@ use serde_json::{Map, Value};
 use super::{base64, text};
 use crate::api::quantity;
 use crate::api::schema::Schema;
+use crate::api::wire::ZERO_TIME;
 use crate::api::zero_values::is_nullable;
 
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const LABEL_SELECTOR: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector";
+const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 
 /// Types of schemas that hold values of several types, or of any, though their own schemas say `object`.
 const JSON_SCHEMA: &str = "io.k8s.apiextensions-apiserver.";
@@ -177,9 +179,11 @@ fn fields(value: &mut Value, schema: Schema<'_>, place: &Place<'_>, unknown: &mu
         if required && field.type_name() == Some(LABEL_SELECTOR) && value.as_object().is_some_and(Map::is_empty) {
             // Tells a selector that was sent from one that was not.
             *value = serde_json::json!({"matchLabels": {}});
+        } else if required && field.type_name() == Some(TIME) && value.is_null() {
+            *value = ZERO_TIME.into();
         } else if is_any(field) && !value.is_null() {
             // A default of `[]` says something.
-        } else if is_empty_list(value) || !required && means_nothing(value, field, &name) {
+        } else if value.is_null() || is_empty_list(value) || !required && means_nothing(value, field, &name) {
             dropped.push(name);
         }
     }
@@ -285,6 +289,20 @@ mod tests {
         assert_eq!(wanted(problem(item)), "v1.PolicyType");
         let limits = read::<Pod>(json!({"spec": {"containers": [{"resources": {"limits": "much"}}]}}));
         assert_eq!(wanted(problem(limits)), "v1.ResourceList");
+    }
+
+    /// <https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go>
+    #[test]
+    fn a_time_may_be_null_and_is_shown_so() {
+        let condition =
+            json!({"type": "A", "status": "True", "reason": null, "message": "", "lastTransitionTime": null});
+        let (read, _) = read::<Service>(json!({"status": {"conditions": [condition]}})).unwrap();
+        assert_eq!(read["status"]["conditions"][0]["lastTransitionTime"], ZERO_TIME);
+        let mut object = crate::api::object::Object::new::<Service>("default", "s", Default::default());
+        *object.status_mut::<Service>() = serde_json::from_value(read["status"].clone()).unwrap();
+        let shown = object.to_json();
+        assert_eq!(shown["status"]["conditions"][0]["lastTransitionTime"], Value::Null);
+        assert_eq!(shown["status"]["conditions"][0]["type"], "A");
     }
 
     #[test]

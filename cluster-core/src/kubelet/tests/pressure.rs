@@ -160,3 +160,34 @@ fn a_container_may_ask_to_be_restarted_for_its_resize() {
     resize(&mut cluster, "2");
     assert_eq!(status(&cluster)["restartCount"], 1);
 }
+
+#[test]
+fn a_port_of_the_machine_is_taken_at_one_of_its_addresses() {
+    for (host, reason) in [("10.0.0.11", None), ("127.0.0.1", Some("NodePorts")), ("", Some("NodePorts"))] {
+        let mut cluster = cluster();
+        let ports = |host: &str| json!([{"containerPort": 80, "hostPort": 54323, "hostIP": host}]);
+        create::<Pod>(
+            &mut cluster,
+            json!({"metadata": {"name": "first", "namespace": "default"}, "spec": {"nodeName": "node-1",
+                "containers": [{"name": "web", "image": "nginx", "ports": ports("127.0.0.1")}]}}),
+        );
+        settle(&mut cluster);
+        run(&mut cluster, json!({}), json!({"image": "nginx", "ports": ports(host)}));
+        settle(&mut cluster);
+        assert_eq!(pod(&cluster)["status"]["reason"].as_str(), reason, "{host}");
+    }
+}
+
+#[test]
+fn a_deadline_may_be_brought_forward() {
+    let mut cluster = cluster();
+    run(&mut cluster, json!({"terminationGracePeriodSeconds": 1}), json!({"image": "nginx"}));
+    advance(&mut cluster, 25);
+    let body = json!({"spec": {"activeDeadlineSeconds": 30}});
+    let key = Key::new("default", "web");
+    cluster.request(Request::patch(&learner(), KindRef::of::<Pod>(), key, PatchType::Merge, body)).unwrap();
+    advance(&mut cluster, 3);
+    assert_eq!(phase(&cluster), "Running");
+    advance(&mut cluster, 10);
+    assert_eq!(phase(&cluster), "Failed");
+}

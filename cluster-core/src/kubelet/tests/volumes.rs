@@ -150,6 +150,17 @@ fn every_container_knows_its_name_and_its_hosts() {
 }
 
 #[test]
+fn a_container_reads_what_its_pod_asks_of_the_kernel() {
+    let mut cluster = cluster();
+    let context = json!({"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]});
+    run(&mut cluster, json!({"securityContext": context}), json!({"image": "busybox", "command": SLEEPS}));
+    settle(&mut cluster);
+    let shown =
+        output(&mut cluster, "sysctl kernel.shm_rmid_forced; cat /proc/sys/kernel/shm_rmid_forced; sysctl -n net.x");
+    assert_eq!(shown, "kernel.shm_rmid_forced = 1\n1\nsysctl: error: 'net.x' is an unknown key\n");
+}
+
+#[test]
 fn a_web_server_shows_the_pages_of_a_config_map() {
     let mut cluster = cluster();
     config(&mut cluster, json!({"index.html": "hello\n"}));
@@ -170,6 +181,46 @@ fn a_web_server_shows_a_page_that_was_put_into_its_container() {
     output(&mut cluster, "echo fine > /usr/share/nginx/html/healthz; echo hello > /usr/share/nginx/html/index.html");
     let ask = |path: &str| cluster.ask_port(&Key::new("default", "web"), 80, path).unwrap();
     assert_eq!((ask("/healthz").body.as_str(), ask("/").body.as_str()), ("fine\n", "hello\n"));
+}
+
+#[test]
+fn a_file_server_lists_its_folders() {
+    let mut cluster = cluster();
+    run(
+        &mut cluster,
+        json!({}),
+        json!({"image": "registry.k8s.io/e2e-test-images/agnhost:2.63", "args": ["test-webserver"]}),
+    );
+    settle(&mut cluster);
+    let ask =
+        |path: &str| cluster.ask_port(&Key::new("default", "web"), 80, path).map(|answer| (answer.status, answer.body));
+    let (status, page) = ask("/").unwrap();
+    assert_eq!(status, 200);
+    assert!(page.contains("<a href=\"localhost.crt\">localhost.crt</a>\n<a href=\"tmp/\">tmp/</a>\n"), "{page}");
+    assert_eq!(ask("/none/").unwrap().0, 404);
+}
+
+#[test]
+fn a_readiness_probe_fails_while_the_file_that_it_asks_for_is_elsewhere() {
+    let probe = |path: &str| json!({"httpGet": {"path": path, "port": 80}, "periodSeconds": 1, "failureThreshold": 1});
+    for (image, args, folder, name) in [
+        ("nginx", json!([]), "/usr/share/nginx/html/", "index.html"),
+        ("httpd", json!([]), "/usr/local/apache2/htdocs/", "index.html"),
+        ("registry.k8s.io/e2e-test-images/agnhost:2.63", json!(["test-webserver"]), "/", "localhost.crt"),
+    ] {
+        let mut cluster = cluster();
+        let readiness = probe(&format!("/{name}"));
+        run(&mut cluster, json!({}), json!({"image": image, "args": args, "readinessProbe": readiness}));
+        settle(&mut cluster);
+        assert_eq!(condition(&cluster, "Ready"), "True", "{image}");
+        let moved = output(&mut cluster, &format!("mv -v {folder}{name} /tmp/"));
+        assert_eq!(moved, format!("'{folder}{name}' -> '/tmp/{name}'\n"));
+        advance(&mut cluster, 5);
+        assert_eq!(condition(&cluster, "Ready"), "False", "{image}");
+        output(&mut cluster, &format!("mv -v /tmp/{name} {folder}"));
+        advance(&mut cluster, 5);
+        assert_eq!(condition(&cluster, "Ready"), "True", "{image}");
+    }
 }
 
 #[test]

@@ -8,6 +8,9 @@ use std::sync::Arc;
 use super::programs::{Does, Program, Site};
 pub use webhook::Reviewer;
 
+/// The certificate in the root of the image. Tests of Kubernetes ask `test-webserver` for it, and move it away.
+pub const CERTIFICATE: (&str, &str) = ("/localhost.crt", include_str!("localhost.crt"));
+
 /// The program that a command line chooses, behind the name of the binary; the image's own if it is none that differs.
 pub fn program(whole: &Arc<Program>, args: &[String]) -> Arc<Program> {
     let Some((name, flags)) = args.split_first() else { return whole.clone() };

@@ -29,7 +29,7 @@ use expand::Missing;
 use input::{Input, Output, Sinks};
 use jobs::{Job, Role};
 use parse::{Command, Op, Spawn};
-pub use programs::{files, is_agnhost_tool, is_known, is_shell};
+pub use programs::{files, is_agnhost_tool, is_known, is_shell, sysctl_path};
 
 /// Instructions that a container's processes may do without waiting, before they are put aside for a moment.
 const BURST: usize = 2000;

@@ -1,9 +1,9 @@
 //! Host ports that another pod of the node has taken.
 
 use super::{Change, Filter, Rejection};
+use crate::node_selection::HostPort;
 use crate::scheduler::cycle::Cycle;
 use crate::scheduler::node::NodeInfo;
-use crate::scheduler::pod::HostPort;
 
 pub struct NodePorts;
 

@@ -41,7 +41,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) -> Outcome {
     match command {
         "ls" => return turn.ls(&paths, flag('a'), flag('l'), flag('L'), flag('d')),
         "dd" => return turn.dd(args),
-        "cp" | "mv" => return turn.copy(command, &paths, flag('r') || flag('a') || flag('R')),
+        "cp" | "mv" => return turn.copy(command, &paths, flag('r') || flag('a') || flag('R'), flag('v')),
         "truncate" => return turn.truncate(args),
         "stat" => return turn.stat(args),
         "chmod" => return turn.chmod(&paths),
@@ -350,7 +350,7 @@ impl Turn<'_> {
         self.files.put(&place, Node { what, ..Node::file("", 0o644, self.now) })
     }
 
-    fn copy(&mut self, command: &str, paths: &[&str], recursive: bool) -> Outcome {
+    fn copy(&mut self, command: &str, paths: &[&str], recursive: bool, tells: bool) -> Outcome {
         let Some((to, from)) = paths.split_last().filter(|(_, from)| !from.is_empty()) else {
             self.out.error_line(&format!("{command}: missing file operand"));
             return Outcome::Done(1);
@@ -380,6 +380,10 @@ impl Turn<'_> {
             if let Err(why) = done {
                 self.out.error_line(&format!("{command}: can't stat '{path}': {why}"));
                 return Outcome::Done(1);
+            }
+            if tells {
+                let shown = if into { format!("{}/{name}", to.trim_end_matches('/')) } else { (*to).to_owned() };
+                self.out.line(&format!("'{path}' -> '{shown}'"));
             }
         }
         Outcome::Done(0)
@@ -428,6 +432,7 @@ mod tests {
             "rm: '/d' is a directory|ls: /d: No such file or directory"
         );
         assert_eq!(prints("echo 12345 > /a; ls -l /a"), "-rw-r--r--    1 root     root             6 Jan  1 00:00 /a");
+        assert_eq!(prints("echo 1 > /a; mkdir /d; mv -v /a /d/; cp -v /d/a /b"), "'/a' -> '/d/a'|'/d/a' -> '/b'");
         assert_eq!(prints("echo x > /.h; echo x > /a; ls /"), "a");
     }
 

@@ -22,6 +22,7 @@ use super::{Outcome, Script, Surroundings, pattern};
 use crate::clock::Time;
 use crate::network::question::Answer;
 use crate::runtime::programs;
+pub use system::sysctl_path;
 
 /// A program that is called, perhaps not for the first time: it is called again until it is done.
 pub(super) struct Call<'a, 'b> {
@@ -69,7 +70,7 @@ const PROGRAMS: &[(&str, Run)] = &[
     ("return", builtins::return_), ("rev", text::rev), ("rm", files::run), ("rmdir", files::run),
     ("sed", sed::run), ("seq", text::seq), ("set", builtins::set), ("sha256sum", text::digest),
     ("shift", builtins::shift), ("sleep", builtins::sleep), ("sort", text::sort), ("source", builtins::source),
-    ("stat", files::run), ("sync", |_| Outcome::Done(0)), ("tac", text::tac), ("tail", text::tail),
+    ("stat", files::run), ("sync", |_| Outcome::Done(0)), ("sysctl", system::sysctl), ("tac", text::tac), ("tail", text::tail),
     ("tee", text::tee), ("test", test::run), ("time", builtins::command), ("timeout", builtins::timeout),
     ("touch", files::run), ("tr", text::tr), ("trap", builtins::trap), ("true", |_| Outcome::Done(0)),
     ("truncate", files::run), ("tty", system::tty), ("type", builtins::which), ("ulimit", system::ulimit),

@@ -238,9 +238,9 @@ pub fn nc(call: &mut Call<'_, '_>) -> Outcome {
     let known = names.in_hosts(host).unwrap_or_else(|| host.to_owned());
     let patience = patience.unwrap_or(PATIENCE);
     let udp = has('u');
-    let Some(text) =
-        (if has('z') { Some(String::new()) } else { call.input.take_all() }).or_else(|| call.kept.memory.pop())
-    else {
+    // What was read before it asked: by now the input is empty.
+    let read = call.kept.memory.pop();
+    let Some(text) = read.or_else(|| if has('z') { Some(String::new()) } else { call.input.take_all() }) else {
         return Outcome::Reads;
     };
     let (result, address) = match call.kept.answers.first() {

@@ -43,6 +43,31 @@ pub fn date(call: &mut Call<'_, '_>) -> Outcome {
     Outcome::Done(0)
 }
 
+/// Where the kernel shows a parameter.
+pub fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// `sysctl [-n] NAME…`: parameters of the kernel, which a container can read.
+pub fn sysctl(call: &mut Call<'_, '_>) -> Outcome {
+    let (flags, names): (Vec<&str>, Vec<&str>) = call.args.iter().partition(|arg| arg.starts_with('-'));
+    let mut failed = false;
+    for name in names {
+        let (name, is_set) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
+        let value = call.around.files.read(&sysctl_path(name)).map(|text| text.trim_end().to_owned());
+        failed |= is_set || value.is_none();
+        match value {
+            None => call.out.error_line(&format!("sysctl: error: '{name}' is an unknown key")),
+            Some(_) if is_set => {
+                call.out.error_line(&format!("sysctl: error setting key '{name}': Read-only file system"));
+            }
+            Some(value) if flags.contains(&"-n") => call.out.line(&value),
+            Some(value) => call.out.line(&format!("{name} = {value}")),
+        }
+    }
+    Outcome::Done(i32::from(failed))
+}
+
 pub fn hostname(call: &mut Call<'_, '_>) -> Outcome {
     let name = call.script.home.hostname.clone();
     let found = |column: usize| {
