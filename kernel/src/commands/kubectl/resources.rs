@@ -216,11 +216,15 @@ impl Call<'_, '_> {
             return message(NOT_SPECIFIED);
         }
         let selected = self.parsed.has("selector") || self.parsed.has("field-selector");
+        let everywhere = self.parsed.switch("all-namespaces");
         for target in targets {
             let Target { kind, name } = target;
             match name {
                 Some(_) if selected => {
                     return message("name cannot be provided when a selector is specified");
+                }
+                Some(_) if everywhere && kind.namespaced => {
+                    return message("a resource cannot be retrieved by name across all namespaces");
                 }
                 Some(name) => {
                     let namespace = self.namespace.clone();
@@ -230,8 +234,7 @@ impl Call<'_, '_> {
                     }
                 }
                 None if everything || selected => {
-                    let namespace =
-                        if self.parsed.switch("all-namespaces") { String::new() } else { self.namespace.clone() };
+                    let namespace = if everywhere { String::new() } else { self.namespace.clone() };
                     let options = self.list_options(&kind)?;
                     items.extend(
                         self.list(&kind, &namespace, options)?.into_iter().map(|value| Item::new(&kind, value)),

@@ -99,7 +99,7 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     all_of(failures)
 }
 
-fn check_flags(call: &Call<'_, '_>, server_side: bool) -> Outcome {
+fn check_flags(call: &mut Call<'_, '_>, server_side: bool) -> Outcome {
     let parsed = &call.parsed;
     if server_side && parsed.switch("force") {
         return message("--force cannot be used with --server-side");

@@ -154,7 +154,14 @@ fn doomed(call: &mut Call<'_, '_>) -> Result<(Vec<Item>, Vec<Failure>), Failure>
     let args = call.parsed.args.clone();
     let wanted = targets(call, &args)?;
     let selected = call.parsed.has("selector") || call.parsed.has("field-selector") || call.parsed.switch("all");
-    if !selected && wanted.iter().all(|target| target.name.is_some()) {
+    if selected && wanted.iter().any(|target| target.name.is_some()) {
+        return message(match args.iter().any(|arg| arg.contains('/')) {
+            true => "selectors and the all flag cannot be used when passing resource/name arguments",
+            false => "name cannot be provided when a selector is specified",
+        });
+    }
+    let everywhere = call.parsed.switch("all-namespaces");
+    if !selected && !everywhere && wanted.iter().all(|target| target.name.is_some()) {
         let item = |target: super::super::resources::Target| Item {
             namespace: if target.kind.namespaced { call.namespace.clone() } else { String::new() },
             name: target.name.unwrap_or_default(),
@@ -169,14 +176,17 @@ fn doomed(call: &mut Call<'_, '_>) -> Result<(Vec<Item>, Vec<Failure>), Failure>
 
 /// Deletes; returns the UID of what was deleted.
 pub fn delete(call: &mut Call<'_, '_>, item: &Item, manner: Manner) -> Result<String, Failure> {
-    let verb = if manner.dry_run == DryRun::Client { ApiVerb::Get } else { ApiVerb::Delete };
+    // What a client only tells of it does not look for.
+    if manner.dry_run == DryRun::Client {
+        return Ok(String::new());
+    }
     let options = Options {
         dry_run: manner.dry_run == DryRun::Server,
         grace_period_seconds: manner.grace_period_seconds,
         propagation: Some(manner.propagation),
         ..Options::default()
     };
-    let request = Request { options, ..client::request(verb, &item.kind, &item.namespace, &item.name) };
+    let request = Request { options, ..client::request(ApiVerb::Delete, &item.kind, &item.namespace, &item.name) };
     let object = call.send_for_object(request)?;
     Ok(object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned())
 }

@@ -4,14 +4,15 @@ use cluster_core::api::request::{Body, Options, PatchType, Request, Verb as ApiV
 use cluster_core::api::schema::Schema;
 use cluster_core::api::status::Status;
 use cluster_core::apiserver::decode::text as json_text;
+use cluster_core::apiserver::patch;
 use serde_json::Value;
 
 use super::super::client;
 use super::super::failure::{Failure, Outcome, all_of, message};
-use super::super::flags::{Flag, text};
+use super::super::flags::{Flag, switch, text};
 use super::super::manifests::{FILENAME, RECURSIVE};
 use super::super::output::{DRY_RUN, DryRun, FIELD_MANAGER, OUTPUT, TEMPLATE};
-use super::super::resources::Item;
+use super::super::resources::{Item, NOT_SPECIFIED};
 use super::super::verb::{Call, Verb};
 use crate::yaml;
 
@@ -30,6 +31,7 @@ pub const VERB: Verb = Verb {
         text("patch").short('p'),
         text("patch-file"),
         text("type"),
+        switch("local"),
         SUBRESOURCE,
     ],
     run,
@@ -54,9 +56,17 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
         (None, None) => return message("must specify --patch or --patch-file containing the contents of the patch"),
     };
     let body = body(&text, patch_type)?;
-    let (items, mut failures) = call.items()?;
+    if call.parsed.switch("local") {
+        if !call.parsed.args.is_empty() {
+            return message("cannot specify --local and server resources");
+        }
+        if dry_run == DryRun::Server {
+            return message("cannot specify --local and --dry-run=server - did you mean --dry-run=client?");
+        }
+    }
+    let (items, mut failures) = call.objects(NOT_SPECIFIED)?;
     for item in items {
-        let patched = body.clone().and_then(|body| patch(call, &item, (patch_type, body), dry_run));
+        let patched = body.clone().and_then(|body| patch_item(call, &item, (patch_type, body), dry_run));
         if let Err(failure) = patched {
             failures.push(failure);
         }
@@ -92,8 +102,8 @@ pub fn subresource(call: &Call<'_, '_>) -> Result<&'static str, Failure> {
     }
 }
 
-fn patch(call: &mut Call<'_, '_>, item: &Item, patch: (PatchType, Value), dry_run: DryRun) -> Outcome {
-    let (patch_type, body) = patch;
+fn patch_item(call: &mut Call<'_, '_>, item: &Item, sent: (PatchType, Value), dry_run: DryRun) -> Outcome {
+    let (patch_type, body) = sent;
     if patch_type == PatchType::StrategicMerge && Schema::of(&item.kind).is_none() {
         return message(format!(
             "application/strategic-merge-patch+json is not supported by {}, Kind={}: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
@@ -114,10 +124,16 @@ fn patch(call: &mut Call<'_, '_>, item: &Item, patch: (PatchType, Value), dry_ru
         options,
         ..client::request(ApiVerb::Patch(patch_type), &item.kind, &item.namespace, &item.name)
     };
-    let patched = call.send_for_object(request)?;
+    let patched = if call.parsed.switch("local") {
+        let mut patched = item.value.clone();
+        patch::change(&mut patched, &request, Schema::of(&item.kind))
+            .map_err(|status| Failure::Message(status.message))?;
+        patched
+    } else {
+        call.send_for_object(request)?
+    };
     let unchanged = patched == item.value;
     let what = if unchanged { "patched (no change)" } else { "patched" };
-    // What would be patched is what the server says, and is told so.
-    let told = if dry_run == DryRun::Client { DryRun::None } else { dry_run };
-    call.changed(&Item { value: patched, ..item.clone() }, what, told)
+    // Of a dry run kubectl says no other word here.
+    call.changed(&Item { value: patched, ..item.clone() }, what, DryRun::None)
 }

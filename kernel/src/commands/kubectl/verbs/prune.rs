@@ -34,8 +34,9 @@ const USUAL: &[(&str, &str, &str)] = &[
 ];
 
 /// # Errors
-/// Flags that don't go together.
-pub fn check(call: &Call<'_, '_>) -> Outcome {
+/// Kinds that there are not, and flags that don't go together.
+pub fn check(call: &mut Call<'_, '_>) -> Outcome {
+    kinds(call)?;
     let parsed = &call.parsed;
     let selects = parsed.text("selector").is_some_and(|selector| !selector.is_empty());
     match (parsed.switch("all"), selects) {

@@ -62,6 +62,9 @@ fn run(call: &mut Call<'_, '_>) -> Outcome {
     let (name, words) = (name.clone(), words.to_vec());
     let parsed = &call.parsed;
     let image = parsed.text("image").unwrap_or_default().to_owned();
+    if image.is_empty() {
+        return message("--image is required");
+    }
     if !is_reference(&image) {
         return message(format!("Invalid image name {image:?}: invalid reference format"));
     }

@@ -26,7 +26,7 @@ pub const ROLE: Verb = Verb {
             return message("at least one resource must be specified");
         }
         let rules = resource_rules(call)?;
-        generated::<Role>(call, json!({"metadata": {"name": name}, "rules": rules}), "failed to create role: ")
+        generated::<Role>(call, json!({"metadata": {"name": name}, "rules": rules}), "")
     },
 };
 
@@ -152,7 +152,7 @@ fn cluster_role(call: &mut Call<'_, '_>) -> Outcome {
         }
         role["rules"] = rules.into();
     }
-    generated::<ClusterRole>(call, role, "failed to create clusterrole: ")
+    generated::<ClusterRole>(call, role, "")
 }
 
 /// Each verb once; `*` stands for all others.
@@ -221,11 +221,11 @@ fn resource_rules(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Failure> {
 fn binding(call: &Call<'_, '_>, name: &str, kind: &str, role: &str) -> Result<Value, Failure> {
     let mut subjects = Vec::new();
     for (flag, subject) in [("user", "User"), ("group", "Group")] {
-        for name in call.parsed.list(flag) {
+        for name in call.parsed.all(flag) {
             subjects.push(json!({"kind": subject, "apiGroup": GROUP, "name": name}));
         }
     }
-    for account in call.parsed.list("serviceaccount") {
+    for account in call.parsed.all("serviceaccount") {
         match account.split_once(':') {
             Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains(':') => {
                 subjects.push(json!({"kind": "ServiceAccount", "namespace": namespace, "name": name}));

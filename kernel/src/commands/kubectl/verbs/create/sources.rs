@@ -26,9 +26,12 @@ pub fn data(call: &Call<'_, '_>, kind: &str, name: &str) -> Result<BTreeMap<Stri
             return message(format!("{key:?} is not a valid key name for a {kind}: {}", problems.join(",")));
         }
         if data.contains_key(key) {
-            return message(format!(
-                "cannot add key {key:?}, another key by that name already exists in Data for {kind} {name:?}"
-            ));
+            return message(match kind {
+                "Secret" => format!("cannot add key {key}, another key by that name already exists"),
+                _ => format!(
+                    "cannot add key {key:?}, another key by that name already exists in Data for {kind} {name:?}"
+                ),
+            });
         }
         data.insert(key.to_owned(), value);
         Ok(())

@@ -29,6 +29,9 @@ pub const VERB: Verb = Verb {
 
 fn run(call: &mut Call<'_, '_>) -> Outcome {
     let name = name_of(call)?;
+    if call.parsed.text("duration").is_some_and(|duration| duration.starts_with('-')) {
+        return message("--duration must be greater than or equal to 0");
+    }
     let mut spec = json!({});
     let audiences: Vec<&str> = call.parsed.list("audience").collect();
     if !audiences.is_empty() {
