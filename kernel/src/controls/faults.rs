@@ -250,15 +250,36 @@ fn action(command: &str) -> Option<Action> {
     }
 }
 
-pub fn components(_: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
-    let row = |name: &String| {
-        let process = session.cluster.process_of(name);
-        let stopped = session.cluster.is_stopped(name) || session.cluster.is_stopped(process);
-        let state = if stopped { "stopped" } else { "running" };
-        vec![name.clone(), state.to_owned()]
+/// One line a process, or what runs in the process that is named. What is inside of one has a line of its own where it is
+/// stopped alone.
+pub fn components(args: &Args<'_>, session: &mut Session, sink: &mut dyn Sink) -> Result<(), CellError> {
+    let names = session.component_names();
+    let process_of = |name: &str| session.cluster.process_of(name).to_owned();
+    let is_stopped = |name: &str| session.cluster.is_stopped(name) || session.cluster.is_stopped(&process_of(name));
+    let inside = |process: &str| names.iter().filter(|name| *name != process && process_of(name) == process).count();
+    let asked = match args.words.as_slice() {
+        [] => None,
+        [process] if names.iter().any(|name| name == process) => Some(*process),
+        [other] => return Err(CellError::new("NoSuchComponent", format!("no component is named {other}"))),
+        _ => return Err(args.wrong()),
     };
-    let rows: Vec<Vec<String>> = session.component_names().iter().map(row).collect();
-    let table = text::table(&["COMPONENT".to_owned(), "STATE".to_owned()], &rows);
+    let is_told = |name: &String| {
+        let process = process_of(name);
+        match asked {
+            Some(asked) => name == asked || process == asked,
+            None => *name == process || is_stopped(name) && !is_stopped(&process),
+        }
+    };
+    let row = |name: &String| {
+        let state = if is_stopped(name) { "stopped" } else { "running" };
+        let controllers = match inside(name) {
+            0 => String::new(),
+            count => count.to_string(),
+        };
+        vec![name.clone(), state.to_owned(), controllers]
+    };
+    let rows: Vec<Vec<String>> = names.iter().filter(|name| is_told(name)).map(row).collect();
+    let table = text::table(&["COMPONENT", "STATE", "CONTROLLERS"].map(str::to_owned), &rows);
     sink.put(Output::Stdout(table + "\n"));
     Ok(())
 }
@@ -310,9 +331,20 @@ mod tests {
     fn controllers_are_down_with_their_process() {
         let mut session = session();
         run(&mut session, "%stop kube-controller-manager");
-        let told = run(&mut session, "%components");
-        let stopped = |name: &str| told.lines().any(|line| line.starts_with(name) && line.ends_with("stopped"));
-        assert!(stopped("deployment-controller") && stopped("kube-controller-manager"), "{told}");
-        assert!(!stopped("kube-scheduler"), "{told}");
+        let stopped =
+            |told: &str, name: &str| told.lines().any(|line| line.starts_with(name) && line.contains("stopped"));
+        let processes = run(&mut session, "%components");
+        assert!(
+            stopped(&processes, "kube-controller-manager") && !stopped(&processes, "kube-scheduler"),
+            "{processes}"
+        );
+        assert!(!processes.contains("deployment-controller"), "{processes}");
+        let inside = run(&mut session, "%components kube-controller-manager");
+        assert!(stopped(&inside, "deployment-controller") && !inside.contains("kube-scheduler"), "{inside}");
+        run(&mut session, "%start kube-controller-manager");
+        run(&mut session, "%stop deployment-controller");
+        let alone = run(&mut session, "%components");
+        assert!(stopped(&alone, "deployment-controller") && !stopped(&alone, "kube-controller-manager"), "{alone}");
+        assert!(run(&mut session, "%components kube-nothing").starts_with("NoSuchComponent: "));
     }
 }

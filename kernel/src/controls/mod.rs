@@ -289,10 +289,13 @@ pub const ALL: &[Control] = &[
     },
     Control {
         name: "components",
-        usage: "%components",
-        about: ("部品と、動いているかどうか", "all components, and whether they run"),
+        usage: "%components [PROCESS]",
+        about: (
+            "部品（またはその中のコントローラー）と、動いているかどうか",
+            "all components, or what one holds, and whether they run",
+        ),
         run: faults::components,
-        words: |_, _| Vec::new(),
+        words: |session, _| session.component_names(),
     },
     Control {
         name: "proxymode",
