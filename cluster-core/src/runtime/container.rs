@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::files::Files;
-use super::images;
 use super::programs::{Process, Program};
 use super::shell::input::Output;
 use super::shell::{self, Home, User};
@@ -179,7 +178,7 @@ pub struct Container {
 impl Container {
     pub(super) fn new(id: Name, image_id: Name, config: Config, image: &Arc<Program>, now: Time) -> Container {
         let process = Process::new(&config, image);
-        let image_files = images::files([&**image, process.program()]);
+        let image_files = image.files.clone().and(&process.program().files);
         let (fresh, program) = (process.clone(), config.home().program);
         Container {
             id,
@@ -266,13 +265,13 @@ impl Container {
         greeting.chain(self.lines.iter().cloned())
     }
 
-    /// Makes it ready to run once more.
     /// Takes back what a command has written and printed.
     pub(super) fn restore(&mut self, before: &Container) {
         self.files = before.files.clone();
         self.lines = before.lines.clone();
     }
 
+    /// Makes it ready to run once more.
     pub(super) fn reset(&mut self) {
         self.process = self.fresh.clone();
         self.state = State::Created;

@@ -136,6 +136,14 @@ impl Files {
         self.nodes.is_empty()
     }
 
+    /// These, and what another tree has where they have nothing.
+    pub fn and(self, other: &Files) -> Files {
+        if self.is_same_version(other) {
+            return self;
+        }
+        Files { nodes: self.nodes.union(other.nodes.clone()), ..self }
+    }
+
     /// The path that a path comes to when links are followed.
     pub fn resolve(&self, path: &str) -> String {
         let mut path = plain(path);

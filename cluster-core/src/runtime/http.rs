@@ -93,7 +93,7 @@ impl Container {
             return Ok(Answer::new(503, "unhealthy\n"));
         }
         Ok(match self.process.site() {
-            Some((_, Site::Page { root, .. })) => self.document(root, path.split('?').next().unwrap_or_default()),
+            Some((_, Site::Documents { root })) => self.document(root, path.split('?').next().unwrap_or_default()),
             Some((_, Site::Files)) => self.browse(path.split('?').next().unwrap_or_default()),
             Some((_, Site::Handlers(handlers))) => self.handle(handlers, port, path),
             Some((_, Site::Netexec)) => netexec(path, &self.hostname, from),
@@ -186,7 +186,7 @@ fn answer(site: &Site, path: &str, host: &str) -> Answer {
         Site::Anything => ok(format!("Hello from {host}\n")),
         Site::Hostname => ok(host.into()),
         Site::Reviews(_) => ok(if place == "/readyz" { "ok".into() } else { String::new() }),
-        Site::Page { .. } | Site::Netexec | Site::Files | Site::Handlers(_) => Answer::new(404, "404 Not Found\n"),
+        Site::Documents { .. } | Site::Netexec | Site::Files | Site::Handlers(_) => Answer::new(404, "404 Not Found\n"),
         // A reply that is no HTTP.
         Site::NotHttp => Answer::new(0, ""),
     }

@@ -10,14 +10,12 @@
 //!
 //! <https://kubernetes.io/docs/concepts/containers/images/>
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::agnhost;
-use super::files::{Files, Node};
-use super::programs::{self, Does, Program, Site};
+use super::image_table;
+use super::programs::Program;
 use crate::api::Name;
-use crate::clock::Time;
 
 /// An image on the disk of a machine.
 #[derive(Clone, Debug)]
@@ -75,27 +73,6 @@ impl Registry {
             }),
         }
     }
-}
-
-/// What images with these programs have on their disks, as far as anybody looks: a place for what is temporary, the
-/// pages of web servers, the certificate of agnhost.
-pub fn files<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Files {
-    static PLAIN: LazyLock<Files> = LazyLock::new(|| {
-        let temporary = Node { mode: 0o1777, ..Node::folder(Time::ZERO) };
-        [("/tmp".to_owned(), temporary)].into_iter().collect()
-    });
-    let mut files = PLAIN.clone();
-    for program in programs {
-        if let Does::Serve(_, Site::Page { root, index }) = &program.does {
-            files.set((*root).to_owned(), Node::folder(Time::ZERO));
-            files.set(format!("{root}/index.html"), Node::file(*index, 0o644, Time::ZERO));
-        }
-        if program.image == "agnhost" {
-            let (path, text) = agnhost::CERTIFICATE;
-            files.set(path.to_owned(), Node::file(text, 0o644, Time::ZERO));
-        }
-    }
-    files
 }
 
 /// The name that an Image declares, as the registry compares it: with a tag the full name, else the repository.
@@ -192,7 +169,7 @@ fn lookup(reference: &str) -> Result<Image, Name> {
         return failed("Unknown", why);
     }
     let name = short_name(repository);
-    let known = programs::by_image(name);
+    let known = image_table::by_image(name);
     if path.split('/').any(says_no) || known.is_none() && is_slip(name) {
         let why = "pull access denied, repository does not exist or may require authorization: server message: \
                    insufficient_scope: authorization failed";
@@ -203,7 +180,7 @@ fn lookup(reference: &str) -> Result<Image, Name> {
     }
     let size_bytes = known.map_or(50_000_000, |program| program.size_bytes) + mix(reference, 0) % 9999;
     let id = Name::from(format!("{repository}@sha256:{}", digest(reference)));
-    Ok(Image { id, size_bytes, program: programs::of_image(name) })
+    Ok(Image { id, size_bytes, program: image_table::of_image(name) })
 }
 
 /// Why a name can't be that of an image, in the kubelet's words.
@@ -230,7 +207,7 @@ pub fn is_invalid(image: &str) -> Option<String> {
 
 /// The programs of the table run as root; of others nothing is known.
 pub fn runs_as_root(image: &str) -> bool {
-    programs::by_image(short_name(image)).is_some()
+    image_table::by_image(short_name(image)).is_some()
 }
 
 fn says_no(text: &str) -> bool {
@@ -245,7 +222,8 @@ fn says_no(text: &str) -> bool {
 
 /// One letter too many, too few, other, or two swapped.
 fn is_slip(name: &str) -> bool {
-    name.len() >= 5 && programs::TABLE.iter().any(|program| program.image.len() >= 5 && one_slip(name, program.image))
+    name.len() >= 5
+        && image_table::TABLE.iter().any(|program| program.image.len() >= 5 && one_slip(name, program.image))
 }
 
 fn one_slip(a: &str, b: &str) -> bool {

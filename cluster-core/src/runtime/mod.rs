@@ -6,6 +6,7 @@ pub mod container;
 pub mod files;
 pub mod host;
 pub mod http;
+mod image_table;
 pub mod images;
 mod pressure;
 pub mod programs;
@@ -273,7 +274,7 @@ impl Runtime {
     fn program(&self, config: &Config) -> Arc<Program> {
         let image = &config.identity.image;
         let known = self.images.get(&images::reference(image)).map(|image| image.program.clone());
-        known.unwrap_or_else(|| programs::of_image(images::short_name(image)))
+        known.unwrap_or_else(|| image_table::of_image(images::short_name(image)))
     }
 
     /// Its program would be one of the shell's: it may look at any file and any variable.
@@ -290,8 +291,7 @@ impl Runtime {
     /// Sends SIGTERM, and SIGKILL to what still runs when the grace period is over.
     pub fn stop(&mut self, handle: Handle, grace: Duration, causes: Causes, world: &mut World) -> Option<Sequence> {
         let container = self.container_mut(handle)?;
-        let identity = container.identity.clone();
-        let state = container.state;
+        let (identity, state) = (container.identity.clone(), container.state);
         if matches!(state, State::Exited { .. }) {
             return None;
         }

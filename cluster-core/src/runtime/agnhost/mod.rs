@@ -45,7 +45,7 @@ pub fn flag<'a, S: AsRef<str>>(args: &'a [S], name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::programs::by_image;
+    use crate::runtime::image_table::by_image;
 
     #[test]
     fn arguments_choose_what_is_served_and_where() {

@@ -21,7 +21,7 @@ use super::parse::{self, Op};
 use super::{Outcome, Script, Surroundings, pattern};
 use crate::clock::Time;
 use crate::network::question::Answer;
-use crate::runtime::programs;
+use crate::runtime::image_table;
 pub use system::sysctl_path;
 
 /// A program that is called, perhaps not for the first time: it is called again until it is done.
@@ -147,7 +147,7 @@ pub(super) fn run(
     if command.contains('/') && call.around.files.read(&path).is_some() {
         return file(&path, command, args, &mut call);
     }
-    if let Some(program) = programs::by_binary(command) {
+    if let Some(program) = image_table::by_binary(command) {
         return Outcome::Becomes(program.binary);
     }
     let shell = call.script.name.clone();
